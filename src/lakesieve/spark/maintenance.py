@@ -1,7 +1,7 @@
-"""Upkeep of declared indexes: missing indexes are made, stale ones refreshed, old objects deleted.
+"""Maintain declared indexes: create missing ones, refresh stale ones, delete old objects.
 
-Every step commits by itself and checks for other writers. Two processes that keep up the same
-tables do some work twice, and what a killed process leaves is done by the next round.
+Every step makes its own commit and checks for other writers. Two processes that maintain the same
+tables do some work twice. The next round does what a killed process left undone.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["maintain"]
 
 _DROPPED = 0.2
-"""An index is compacted when more than this share of its files is in no version any more."""
+"""An index is compacted if more than this share of its files is in no version of the table."""
 
 
 def maintain(
@@ -53,20 +53,20 @@ def maintain(
     going_on: Callable[[], bool] = lambda: True,
     observe: Callable[[str, MaintenanceStep], None] = lambda _table, _step: None,
 ) -> list[TableMaintenance]:
-    """Do for each table what is due, once.
+    """Do what is due for each table, once.
 
-    What fails is in the result, and nothing else is kept from being done.
+    A failure becomes part of the result and does not stop the remaining work.
 
     Args:
-        tables: What is declared, or the file that declares it.
+        tables: The declarations, or the path of the file with them.
         spark: The session.
-        dry_run: Only find out what is due.
-        going_on: Called between two steps: whether to go on.
-        observe: Called with the table and each step, when it has been done or has failed.
+        dry_run: Change nothing. Only find out what is due.
+        going_on: Called between two steps. If it returns false, the work ends.
+        observe: Called with the table and each step, after the step was done or has failed.
 
     Raises:
-        NotFoundError: There is no such file.
-        InvalidInputError: The file declares what cannot be.
+        NotFoundError: The file does not exist.
+        InvalidInputError: The file has invalid declarations.
     """
     rounds: ShownList[TableMaintenance] = ShownList()
     for table in read_declarations(tables) if isinstance(tables, str) else tables:
@@ -78,7 +78,7 @@ def maintain(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _IndexLag:
-    """A declared index at the beginning of a round, and how many live files it lacks."""
+    """A declared index at the beginning of a round, and the number of live files that it lacks."""
 
     store: IndexStore
     state: Snapshot
@@ -86,7 +86,7 @@ class _IndexLag:
 
     @classmethod
     def of(cls, table: SparkTable, store: IndexStore, live: pa.ChunkedArray) -> _IndexLag:
-        """Look at an index."""
+        """Compare an index with the live files."""
         state = store.snapshot()
         covered = Upkeep(table=table.reader, store=store).covered(state)
         known = pc.sum(pc.is_in(live, value_set=covered)).as_py() or 0
@@ -94,7 +94,7 @@ class _IndexLag:
 
 
 class _TableRound:
-    """One round of one table."""
+    """One round of maintenance of one table."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class _TableRound:
         self._dry_run = dry_run
 
     def run(self) -> TableMaintenance:
-        """Look at the table, and do what is due."""
+        """Inspect the table, and do what is due."""
         started = time.perf_counter()
         steps: list[MaintenanceStep] = []
         lag_files, lag_seconds, files, size, error = 0, 0.0, 0, 0, None
@@ -161,7 +161,7 @@ class _TableRound:
         stores: Mapping[str, IndexStore],
         lags: Mapping[str, _IndexLag],
     ) -> Iterator[MaintenanceStep]:
-        """Yield what is due, each step done before the next is looked for."""
+        """Yield each due step after doing it. The next step is looked for only then."""
         yield from _differing(self._indexes, stores)
         missing: list[DeclaredIndex] = []
         for name, index in self._indexes.items():
@@ -182,13 +182,16 @@ class _TableRound:
             yield from self._vacuum(name, index_there)
 
     def _unusable(self, table: SparkTable, index: DeclaredIndex) -> MaintenanceStep | None:
-        """Return a failed step if the declared index cannot be made, in a dry run as well."""
+        """Return a failed step if the declared index cannot be created.
+
+        It also works in a dry run.
+        """
         try:
             key_columns(table.reader, table.reader.version(), index.columns)
             access_by(self._spark).new_storage(table.reader, index.name, self._declared.location)
         except LakesieveError as error:
             if error.kind is ErrorKind.INDEX_EXISTS:
-                # another process made it meanwhile, which the build finds out, too
+                # another process created it meanwhile; the build finds that out as well
                 return None
             detail = f"on {', '.join(index.columns)}"
             return MaintenanceStep(
@@ -197,7 +200,7 @@ class _TableRound:
         return None
 
     def _create(self, wanted: Sequence[DeclaredIndex]) -> MaintenanceStep:
-        """Make indexes of the same settings in one scan of the table."""
+        """Create indexes with the same settings in one scan of the table."""
         first = wanted[0]
         columns = "; ".join(", ".join(index.columns) for index in wanted)
 
@@ -216,7 +219,7 @@ class _TableRound:
             except InvalidInputError as error:
                 if error.kind is not ErrorKind.INDEX_EXISTS:
                     raise
-                return "another process made it meanwhile"
+                return "another process created it meanwhile"
             return f"on {columns}"
 
         names = ", ".join(index.name for index in wanted)
@@ -291,7 +294,7 @@ class _TableRound:
     def _step(
         self, action: str, index: str | None, detail: str, work: Callable[[], str]
     ) -> MaintenanceStep:
-        """Do something, or say what would be done."""
+        """Do one step, or in a dry run say what would be done."""
         if self._dry_run:
             return MaintenanceStep(action=action, index=index, detail=detail)
         begun = time.perf_counter()
@@ -311,7 +314,7 @@ class _TableRound:
 
 
 def _lag(lags: Iterable[_IndexLag], version: TableVersion) -> tuple[int, float]:
-    """Return how many files an index lacks, and how many seconds the table is newer than it."""
+    """Return how many files an index lacks, and how many seconds it is older than the table."""
     now = version.timestamp_ms or 0
     behind = [lag for lag in lags if lag.lacking]
     files = max((lag.lacking for lag in behind), default=0)
@@ -322,7 +325,7 @@ def _lag(lags: Iterable[_IndexLag], version: TableVersion) -> tuple[int, float]:
 def _differing(
     declared: Mapping[str, DeclaredIndex], stores: Mapping[str, IndexStore]
 ) -> Iterator[MaintenanceStep]:
-    """Yield a step for each index that is not as declared, or not declared."""
+    """Yield a step for each index that differs from its declaration or has none."""
     for name, store in stores.items():
         definition = store.snapshot().definition
         columns = ", ".join(column.name for column in definition.columns)
@@ -343,7 +346,7 @@ def _differing(
 
 
 def _alike(wanted: Sequence[DeclaredIndex]) -> list[list[DeclaredIndex]]:
-    """Group indexes of the same settings, which are built in one scan."""
+    """Group indexes with the same settings, which one scan can build."""
     groups: dict[tuple[object, ...], list[DeclaredIndex]] = {}
     for index in wanted:
         settings = (index.budget, index.absent_hits, index.compaction)

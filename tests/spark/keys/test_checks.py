@@ -107,7 +107,7 @@ def test_unique_keys(spark: SparkSession, parent: str) -> None:
 
 def test_columns_that_do_not_fit_are_refused(spark: SparkSession, parent: str) -> None:
     """As many columns, of the same types."""
-    with pytest.raises(InvalidInputError, match="are not as many columns"):
+    with pytest.raises(InvalidInputError, match="differ in their number of columns"):
         ls.check_references(parent, ["boss"], parent, ["id", "region"], spark=spark)
     with pytest.raises(InvalidInputError, match="of type string, id of"):
         ls.check_references(parent, ["region"], parent, ["id"], spark=spark)

@@ -1,1 +1,1 @@
-"""From data files of a table to segments of its indexes: build, refresh, upkeep, proof."""
+"""Build indexes on Spark: from a table's data files to segments, and refresh and verify them."""

@@ -1,4 +1,4 @@
-"""Indexes refreshed after the commits of a session, in the background, one table at a time."""
+"""Refresh indexes in the background after the commits of a session, one table at a time."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ if TYPE_CHECKING:
     from lakesieve.spark.tables import SparkTable
 
 AFTER_WRITE = "after-write"
-"""The value of ``refresh`` that has the indexes of a table refreshed after each commit to it."""
+"""The value of ``refresh`` that refreshes the indexes of a table after each commit to it."""
 
 _REFRESHES = (AFTER_WRITE, "never", None)
 
 _LOG = logging.getLogger("lakesieve.refresh")
-# longest wait for Spark's pending events when listening ends
+# longest wait for Spark's pending events when listening ends, in milliseconds
 _EVENTS_MS = 10_000
 _LOCK = threading.Lock()
-# by application and session
+# listeners by application and session
 _LISTENING: dict[tuple[str, str], _AfterWrites] = {}
-# uuids of tables whose indexes a command refreshes itself, by how many do
+# uuids of tables whose indexes a command refreshes itself, with the number of such commands
 _BY_COMMANDS: Counter[str] = Counter()
 
 
 def check_refresh(refresh: str | None) -> bool:
-    """Return whether indexes are refreshed after a write; refuse an unknown value."""
+    """Return whether indexes are refreshed after a write. Refuse an unknown value."""
     if refresh not in _REFRESHES:
         raise InvalidInputError(
-            f"refresh={refresh!r} is unknown.",
+            f"refresh={refresh!r} is not a known value.",
             kind=ErrorKind.INVALID_ARGUMENT,
             hint=f"Give {AFTER_WRITE!r}, or 'never'.",
         )
@@ -53,13 +53,13 @@ def check_refresh(refresh: str | None) -> bool:
 def refresh_after_writes(
     spark: SparkSession, *, wanted: bool, locations: tuple[str, ...] = ()
 ) -> None:
-    """Refresh the indexes of each table after the commits that a session makes to it, or no more.
+    """Start or stop refreshing the indexes of each table after this session's commits to it.
 
-    Ending it waits for what is still to be refreshed.
+    Stopping waits for the refreshes that are due.
     """
     key = key_of_session(spark)
     with _LOCK:
-        # a process has one application at a time: those before it were stopped
+        # a process runs one application at a time, so those of other applications were stopped
         for other in [other for other in _LISTENING if other[0] != key[0]]:
             _LISTENING.pop(other).forget()
         before = _LISTENING.pop(key, None)
@@ -73,7 +73,7 @@ def refresh_after_writes(
 
 @contextmanager
 def refreshing_itself(table: SparkTable, *, does: bool) -> Iterator[None]:
-    """While the context is open, leave the indexes of a table to a command that refreshes them."""
+    """While the context is open, a command refreshes the indexes of this table itself."""
     with _LOCK:
         _BY_COMMANDS[table.reader.uuid] += does
     try:
@@ -86,7 +86,7 @@ def refreshing_itself(table: SparkTable, *, does: bool) -> Iterator[None]:
 
 
 class _AfterWrites:
-    """What listens to one session, and the thread that refreshes."""
+    """The listener to one session, and the thread that refreshes."""
 
     def __init__(self, spark: SparkSession, locations: tuple[str, ...]) -> None:
         self._spark = spark
@@ -103,8 +103,8 @@ class _AfterWrites:
         self._session.streams().addListener(self._listener)
 
     def end(self) -> None:
-        """Stop listening, and wait until the tables that were written are refreshed."""
-        # events of commits that were made come a little later
+        """Stop listening, and wait until the written tables are refreshed."""
+        # Spark delivers the events of commits with a delay
         with suppress(Exception):
             self._spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty(_EVENTS_MS)
         self._session.listenerManager().unregister(self._listener)
@@ -115,16 +115,16 @@ class _AfterWrites:
             thread.join()
 
     def forget(self) -> None:
-        """Stop listening for a session that was stopped; its JVM may be gone, too."""
+        """Stop listening for a session that was stopped. Its JVM may be gone as well."""
         with suppress(Exception):
             self._listener.end()
 
     def _hear(self, tables: str) -> str:
-        """Note the names of written tables; called by the thread of Spark's events."""
+        """Note the names of written tables. The thread of Spark's events calls this."""
         with self._changed:
             self._written |= dict.fromkeys(tables.split("\0"))
             if self._thread is None:
-                # the process ends when it has: a last commit is indexed, too
+                # not a daemon: the process ends only after the last commit is indexed
                 self._thread = threading.Thread(target=self._run, name="lakesieve-after-write")
                 self._thread.start()
         return ""
@@ -136,7 +136,7 @@ class _AfterWrites:
                     self._thread = None
                     return
                 name = next(iter(self._written))
-                # a commit while its table is refreshed comes after that
+                # removed before the refresh, so that a commit during the refresh is noted again
                 del self._written[name]
             try:
                 self._refresh(name)
@@ -167,9 +167,9 @@ class _AfterWrites:
 
 
 def _warn(table: str, what: str, error: Exception) -> None:
-    known = isinstance(error, LakesieveError)
-    text = str(error) if known else f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+    is_clear = isinstance(error, LakesieveError)
+    text = str(error) if is_clear else f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
     _LOG.warning(
-        "After a write to %s %s could not be refreshed, and new files are read: %s",
+        "After a write to %s, %s could not be refreshed. Queries read the new files. %s",
         *map(printable_line, (table, what, text)),
     )

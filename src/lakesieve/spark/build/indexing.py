@@ -1,4 +1,4 @@
-"""Data files added to several indexes of one table, from one read, with a commit for each index."""
+"""Add data files to several indexes of one table: one read, and a commit for each index."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lakesieve.spark.build.source import IndexBuild, Source
 
 ROWS_AT_ONCE = 4_000_000_000
-"""Rows of a portion, over all indexes that are built from one read."""
+"""Most rows of a portion, over all indexes that are built from one read."""
 
 
 def add_files(
@@ -34,8 +34,8 @@ def add_files(
 ) -> None:
     """Add data files to several indexes from one read of the files, and commit each index.
 
-    What fails for one index becomes the ``error`` of its build, and the others go on; what fails
-    for all, such as a data file that cannot be read, becomes the error of each.
+    A failure of one index becomes the ``error`` of its build, and the others continue. A failure
+    that concerns all, such as an unreadable data file, becomes the error of each build.
     """
     with Watch(spark, progress, description) as watch:
         try:
@@ -55,21 +55,21 @@ def _add_portions(
     operation: str,
     watch: Watch,
 ) -> None:
-    """Read the data files in portions, with a commit of each index for each portion.
+    """Read the data files in portions, and commit each index after each portion.
 
-    A build moves its keys in blocks, whose number grows with the square of the rows, so very many
-    rows are read in portions. A build that is interrupted keeps the portions that are done.
+    A build shuffles its keys in blocks, whose number grows with the square of the rows. Therefore a
+    large number of rows is read in portions. An interrupted build keeps its finished portions.
     """
     watch.expect(rows=source.rows, files=source.files.num_rows)
     rows = files = 0
     for part in source.portions(ROWS_AT_ONCE // len(builds)):
-        left = [build for build in builds if build.error is None]
-        if not left:
+        remaining = [build for build in builds if build.error is None]
+        if not remaining:
             return
         watch.portion(before=(rows, files), portion=(part.rows, part.files.num_rows))
-        written = _written(spark, part, left, watch)
+        written = _written(spark, part, remaining, watch)
         watch.phase("commit")
-        for build, segments in zip(left, written, strict=True):
+        for build, segments in zip(remaining, written, strict=True):
             if isinstance(segments, Exception):
                 build.error = segments
             else:
@@ -81,13 +81,13 @@ def _add_portions(
 def _written(
     spark: SparkSession, part: Source, builds: Sequence[IndexBuild], watch: Watch
 ) -> Sequence[WrittenSegments | Exception]:
-    """Write the segments of each index, or tell why that failed for it alone."""
+    """Write the segments of each index. Return an error for each index that failed alone."""
     try:
         return build_segments(spark, part, builds, watch)
     except Exception as error:
         if len(builds) == 1 or _concerns_all(error):
             raise
-    # one of them stopped the jobs of all: read once more for each alone
+    # one index stopped the jobs of all of them: read the files again for each index separately
     outcomes: list[WrittenSegments | Exception] = []
     for build in builds:
         try:
@@ -106,7 +106,7 @@ def _commit(build: IndexBuild, segments: WrittenSegments, part: Source, operatio
 
 
 def _clear(error: Exception) -> Exception:
-    """Return the error that a user understands, caused by Spark's own."""
+    """Return an error that a user understands, with Spark's own error as its cause."""
     clear = explained(error)
     if clear is None:
         return error
@@ -115,16 +115,16 @@ def _clear(error: Exception) -> Exception:
 
 
 def _concerns_all(error: Exception) -> bool:
-    """Tell whether the data files or the executors failed, not one index."""
+    """Return whether the data files or the executors failed, not one index."""
     if isinstance(error, LakesieveError):
         return error.kind is ErrorKind.BUILD_INCONSISTENT
     return explained(error) is not None
 
 
 def failure(errors: Mapping[str, Exception | None]) -> Exception | None:
-    """Return one error for all indexes that failed, which names them; ``None`` if none did.
+    """Return one error that names all failed indexes, or ``None`` if none failed.
 
-    An error that all of them have is returned as it is.
+    If all indexes failed with one error, it is returned unchanged.
     """
     failed = {name: error for name, error in errors.items() if error is not None}
     if not failed:
@@ -134,7 +134,7 @@ def failure(errors: Mapping[str, Exception | None]) -> Exception | None:
     if not rest and all(error is first for error in failed.values()):
         return first
     named = f"The index {name} failed" if len(failed) == 1 else f"{_named(failed)} failed, {name}"
-    done = f"{_named(rest)} {'is' if len(rest) == 1 else 'are'} done." if rest else ""
+    done = f"{_named(rest)} {'is' if len(rest) == 1 else 'are'} complete." if rest else ""
     clear = explained(first) or first
     if isinstance(clear, LakesieveError):
         kind, message, hint = type(clear), clear.message, clear.hint

@@ -1,4 +1,4 @@
-"""The progress of a build's Spark jobs, reported to a callback while they run."""
+"""Report the progress of a build's Spark jobs to a callback while they run."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ READING = ("index", "verify")
 
 
 class Watch:
-    """Polls Spark's status tracker from a thread and calls a callback, while its context is open.
+    """While its context is open, a thread polls Spark's status tracker and calls a callback.
 
     Args:
         spark: The session that runs the jobs.
-        callback: Called with each :class:`BuildProgress`, from another thread; ``None`` for quiet.
-        description: Shown by Spark's own UI for the jobs.
+        callback: Called with each :class:`BuildProgress`, from another thread; ``None`` for none.
+        description: Description of the jobs in Spark's UI.
 
     Attributes:
-        has_failed: Set where nothing is done: the callback does not hear the phase ``done``.
+        has_failed: Set if the work failed: then the callback does not get the phase ``done``.
     """
 
     def __init__(
@@ -50,23 +50,24 @@ class Watch:
         self._phases = 0
         self.has_failed = False
         self._rows = self._files = 0
-        # the phase; rows and files that are done before it, and those that it reads
+        # the phase; (rows, files) that are done before the current portion; (rows, files) of the
+        # portion
         self._state = ("plan", (0, 0), (0, 0))
         self._start = time.monotonic()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._poll, daemon=True, name=self._group)
 
     def expect(self, *, rows: int, files: int) -> None:
-        """Set how much is read in all."""
+        """Set how many rows and files will be read in total."""
         self._rows, self._files = rows, files
         self.portion(before=(0, 0), portion=(rows, files))
 
     def portion(self, *, before: tuple[int, int], portion: tuple[int, int]) -> None:
-        """Set which rows and files the next jobs read, and how many are done before."""
+        """Set the rows and files that the next jobs read, and those that are done before."""
         self._state = ("plan", before, portion)
 
     def phase(self, name: str) -> None:
-        """Begin a phase; its jobs are counted afresh."""
+        """Begin a phase, whose jobs are counted from zero."""
         self._phases += 1
         self._state = (name, *self._state[1:])
         self._context.setJobGroup(self._tag, self._description)
@@ -92,7 +93,7 @@ class Watch:
             self._thread.join(timeout=5)
             if error is None and not self.has_failed:
                 self._tell(("done", (0, 0), (self._rows, self._files)), 1.0)
-        # may raise a clearer error than the one it is given
+        # this may raise a clearer error than the one it gets
         self._jobs.__exit__(kind, error, trace)
 
     def _poll(self) -> None:
@@ -102,7 +103,7 @@ class Watch:
             self._tell(state, self._fraction() if reads else float(state[0] == "commit"))
 
     def _fraction(self) -> float:
-        """Return the part of the tasks that is done."""
+        """Return the share of the tasks that are complete."""
         tracker = self._context.statusTracker()
         done = total = 0
         for job in tracker.getJobIdsForGroup(self._tag):

@@ -1,4 +1,4 @@
-"""Indexes of one table brought up to date together: files that none covers are read once."""
+"""Refresh several indexes of one table together, so that each new file is read only once."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class _StaleIndex:
-    """One index that is being refreshed, and what was done about it.
+    """One index that is being refreshed, and the result so far.
 
     Args:
         name: The index's name.
         upkeep: The index.
-        versions: Ids of the versions some files of which were indexed.
-        files: How many files were indexed.
+        versions: Ids of the versions with newly indexed files.
+        files: Number of newly indexed files.
         rows: Their rows.
-        covered: How many files of the first version with new files the index covered before.
-        known: How many files of the present version it covered at the last look.
-        error: What it failed with.
+        covered: Files of the first version with new files that the index covered before.
+        known: Files of the present version that the index covered when they were last compared.
+        error: The error, if the refresh failed.
     """
 
     name: str
@@ -54,7 +54,7 @@ class _StaleIndex:
     error: Exception | None = None
 
     def check(self) -> None:
-        """Find out whether the index is of this table."""
+        """Check that the index belongs to this table."""
         try:
             self.upkeep.check_definition()
         except Exception as error:  # noqa: BLE001 - it is the outcome of this index alone
@@ -65,7 +65,7 @@ class _StaleIndex:
     ) -> _UncoveredFiles | None:
         """Find the live files that the index does not cover.
 
-        ``None`` where the version does not have the index's columns.
+        The result is ``None`` if the version does not have the index's columns.
         """
         try:
             base = self.upkeep.store.snapshot()
@@ -84,7 +84,7 @@ class _StaleIndex:
         return _UncoveredFiles(index=self, build=build, files=files)
 
     def note(self, version: str, build: IndexBuild) -> None:
-        """Take over what was indexed of a version."""
+        """Add what was indexed of a version to the result."""
         if build.files and version not in self.versions:
             self.versions.append(version)
         self.files += build.files
@@ -103,7 +103,7 @@ class _UncoveredFiles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Refresh:
-    """The arguments of one call."""
+    """The arguments of one call of :func:`refresh_each`."""
 
     spark: SparkSession
     table: SparkTable
@@ -120,12 +120,12 @@ def refresh_each(
     dry_run: bool = False,
     progress: Callable[[BuildProgress], None] | None = None,
 ) -> dict[str, Refreshed | Exception]:
-    """Index, in each index, the data files that it does not cover yet.
+    """Add to each index the data files that it does not cover yet.
 
-    Indexes that lack the same files share the read of them.
+    Indexes that lack the same files share one read of them.
 
     Returns:
-        By name, what was done or what it failed with.
+        By name, the result or the error of each index.
     """
     table.reader.reload()
     call = _Refresh(spark=spark, table=table, dry_run=dry_run, progress=progress)
@@ -173,10 +173,10 @@ def _refresh_version(
     live = indexable(everything)
     for index in stale:
         index.known = 0
-    left = [index for index in stale if index.error is None]
+    remaining = [index for index in stale if index.error is None]
     for _ in range(ATTEMPTS):
         groups: dict[str, list[_UncoveredFiles]] = {}
-        for index in left:
+        for index in remaining:
             index.error = None
             lacking = index.look(call.table, version, live, strict=strict)
             if lacking is not None and lacking.files.num_rows:
@@ -184,9 +184,9 @@ def _refresh_version(
                 groups.setdefault(key, []).append(lacking)
         for group in groups.values():
             _index_together(call, version, group, everything.num_rows)
-        # another refresh was faster: what it left is looked at anew
-        left = [index for index in left if isinstance(index.error, CommitConflictError)]
-        if not left:
+        # another refresh was faster, so look again at what is still missing
+        remaining = [index for index in remaining if isinstance(index.error, CommitConflictError)]
+        if not remaining:
             break
     for index in stale:
         index.covered = index.covered or index.known
@@ -223,7 +223,7 @@ def _index_together(
 
 
 def _count(call: _Refresh, source: Source, builds: Sequence[IndexBuild], description: str) -> None:
-    """Count what would be indexed."""
+    """Count the files and rows that would be indexed."""
     try:
         with own_jobs(call.spark, description):
             rows = source.counted(installed_rule(call.spark)).rows

@@ -1,4 +1,4 @@
-"""The build pipeline on Spark: data files of a table in, written segments of indexes out."""
+"""The build pipeline on Spark: read data files of a table, and write segments of indexes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ CURVE_ROWS = 500_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenSegments:
-    """Segments of an index that a build wrote and no commit names yet.
+    """Segments that a build has written and that no commit names yet.
 
     Args:
         segments: Their entries.
@@ -65,7 +65,7 @@ class WrittenSegments:
 
     @classmethod
     def of(cls, files: pa.Table, results: pa.Table) -> WrittenSegments:
-        """Read what the second stage told of one index."""
+        """Read the results of the second stage for one index."""
         segments, (rows, nulls, repeats) = read_results(results, files.num_rows)
         _check_rows(files, rows)
         catalogue = (
@@ -79,7 +79,7 @@ class WrittenSegments:
     def changes(
         self, storage: Storage, definition: IndexDefinition, version: TableVersion, operation: str
     ) -> Changes:
-        """Write the catalogue, and return what the commit of the segments does."""
+        """Write the catalogue, and return the changes for the commit of the segments."""
         catalogue = stage_catalogue(
             storage, self.files, segments=self.segments, definition=definition
         )
@@ -94,7 +94,7 @@ class WrittenSegments:
 def build_segments(
     spark: SparkSession, source: Source, builds: Sequence[IndexBuild], watch: Watch
 ) -> list[WrittenSegments]:
-    """Write the segments of each index from the executors; the data files are read once.
+    """Write the segments of each index on the executors. The data files are read once.
 
     Row-level deletes are ignored.
     """
@@ -113,7 +113,7 @@ def build_segments(
             for task, build in zip(tasks, builds, strict=True)
         ]
         if source.rows * len(builds) <= SMALLEST_BUCKET:
-            # both stages in one task: a shuffle of so little would cost more than it spreads
+            # both stages in one task: a shuffle of so few rows would cost more than it saves
             by_bucket = rows.coalesce(1)
         else:
             by_bucket = by_number(rows, indexes[-1].tally_bucket + 1, "bucket")
@@ -127,11 +127,12 @@ def build_segments(
 
 
 def draw_curve(spark: SparkSession, source: Source, watch: Watch) -> list[dict[str, Any]]:
-    """Try all budgets on one stretch of the keys, about :data:`CURVE_ROWS` rows in the middle.
+    """Try all budgets on about :data:`CURVE_ROWS` rows from the middle of the key range.
 
     Returns:
-        By increasing size: ``strategy``, ``bits_per_row``, ``false_files``, ``blocks``; only
-        points that no other one beats in both.
+        Rows by increasing size: ``strategy``, ``bits_per_row``, ``false_files``, ``blocks``. A
+        point
+        that another one beats in both size and false files is left out.
     """
     watch.expect(rows=source.rows, files=source.files.num_rows)
     if source.rows == 0:
@@ -159,14 +160,14 @@ def _scattered(
     *,
     buckets: int = 0,
 ) -> Iterator[tuple[DataFrame, list[IndexTask]]]:
-    """Plan the first stage: sorted runs by the buckets of each index.
+    """Plan the first stage, which sorts keys into runs by the buckets of each index.
 
     Args:
         spark: The session.
-        source: What is read.
+        source: The data files and columns to read.
         indexes: The key columns of each index, all among the columns of the source.
-        watch: Told of the progress.
-        buckets: Key buckets of each index; by default as many as memory and cores ask for.
+        watch: Receives the progress.
+        buckets: Key buckets of each index. The default depends on memory and cores.
     """
     files = source.files
     cores = spark.sparkContext.defaultParallelism
@@ -197,7 +198,7 @@ def _scattered(
 def _index_tasks(
     source: Source, indexes: Sequence[Sequence[Column]], sampled: pa.Table | None, buckets: int
 ) -> list[IndexTask]:
-    """Cut the keys of each index into buckets, one index after the other."""
+    """Divide the keys of each index into buckets. The buckets of the indexes follow each other."""
     positions = {column.field_id: at for at, column in enumerate(source.columns)}
     tasks: list[IndexTask] = []
     for columns in indexes:
@@ -214,9 +215,9 @@ def _index_tasks(
 
 
 def hashed_rows(rows: DataFrame, columns: Sequence[Column], salt: int) -> DataFrame:
-    """Return the keys of raw rows and a salted hash of the file.
+    """Return the keys of raw rows and a salted hash of each row's file.
 
-    Strings become bytes, so that no decoding can fail.
+    Strings are cast to bytes, so that no decoding can fail.
     """
     names = [f"key_{at}" for at in range(len(columns))]
     for name, column in zip(names, columns, strict=True):
@@ -233,15 +234,15 @@ def _check_collation(column: Column, data_type: str) -> None:
         raise UnsupportedError(
             f"The column {'.'.join(column.path)} of type {data_type} cannot be indexed.",
             kind=ErrorKind.UNSUPPORTED_TYPE,
-            hint="Strings can be indexed that compare by their bytes (UTF8_BINARY).",
+            hint="Only strings that compare by their bytes (UTF8_BINARY) can be indexed.",
         )
 
 
 def file_hashes(spark: SparkSession, paths: pa.ChunkedArray) -> tuple[int, np.ndarray, np.ndarray]:
-    """Hash every path as the rows will be hashed, with another salt where two collide.
+    """Hash every path as Spark hashes it for the rows. If two hashes collide, use another salt.
 
     Returns:
-        The salt, the sorted hashes, and the number of the file behind each hash.
+        The salt, the sorted hashes, and for each hash the number of its file.
     """
     frame = frame_of(spark, pa.table({"path": paths}))
     for salt in range(8):
@@ -254,7 +255,7 @@ def file_hashes(spark: SparkSession, paths: pa.ChunkedArray) -> tuple[int, np.nd
     raise LakesieveError(
         "The paths of the data files cannot be distinguished.",
         kind=ErrorKind.BUILD_INCONSISTENT,
-        hint="The table lists a data file twice; repair its metadata first.",
+        hint="The table lists a data file twice. Repair the table's metadata first.",
     )
 
 
@@ -265,7 +266,7 @@ def _bucket_count(rows: int, cores: int) -> int:
 
 
 def _split_bytes(files: pa.Table, rows: int, cores: int) -> int:
-    """Return the bytes of files for one scatter task: a buffer's rows, and work for every core."""
+    """Return the bytes of files for one scatter task: a buffer of rows, and work for every core."""
     tasks = cores * max(1, math.ceil(rows / (BUFFER_ROWS * cores)))
     total = int(pc.sum(files.column("size")).as_py())
     return max(SMALLEST_SPLIT, math.ceil(1.05 * total / tasks))
@@ -274,7 +275,7 @@ def _split_bytes(files: pa.Table, rows: int, cores: int) -> int:
 def _boundaries(
     sampled: pa.Table, types: Sequence[KeyType], buckets: int
 ) -> tuple[int | bytes, ...]:
-    """Return quantiles of sampled keys: the first code of every bucket but the first."""
+    """Return quantiles of sampled keys: the first code of every bucket except the first."""
     codes = encode_rows(types, sampled.columns).drop_null()
     if len(codes) == 0:
         return ()
@@ -284,15 +285,18 @@ def _boundaries(
 
 
 def _check_rows(files: pa.Table, rows: np.ndarray) -> None:
-    """Insist that every row of every file was seen, or an older version would miss matches."""
+    """Check that every row of every file was read.
+
+    An index that lacks rows would miss matches in this or an older version.
+    """
     expected = files.column("records").to_numpy()
     wrong = np.flatnonzero(rows != expected)
     if len(wrong):
         first = int(wrong[0])
         raise LakesieveError(
-            f"{len(wrong)} data files gave another number of rows than their metadata says, "
+            f"{len(wrong)} data files have another number of rows than their metadata says, "
             f"first {files.column('path')[first].as_py()}: {int(rows[first])} "
             f"instead of {int(expected[first])}.",
             kind=ErrorKind.BUILD_INCONSISTENT,
-            hint="Nothing was committed; check the table for files that were changed in place.",
+            hint="Nothing was committed. Check whether files of the table were changed in place.",
         )

@@ -1,4 +1,4 @@
-"""The data files that a build reads, and the indexes that it adds them to."""
+"""The data files that a build reads, and the indexes to which it adds them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from lakesieve.tables import Column, TableReader, TableVersion
 
 SMALLEST_SPLIT = 4 << 20
-"""Bytes of files that a task reads at least."""
+"""Fewest bytes of files that a task reads."""
 
 
 def indexable(live: pa.Table) -> pa.Table:
@@ -38,21 +38,21 @@ def indexable(live: pa.Table) -> pa.Table:
 
 
 def key_types(columns: Iterable[Column]) -> tuple[KeyType, ...]:
-    """Return the types of the keys of columns."""
+    """Return the key types of columns."""
     return tuple(KeyType(kind=c.kind, scale=c.scale, precision=c.precision) for c in columns)
 
 
 def check_unseen(
     reader: TableReader, files: pa.Table, scanned: pa.ChunkedArray, seen: pa.ChunkedArray
 ) -> None:
-    """Insist that data files without a row in a raw read are empty.
+    """Check that data files without a row in a raw read are empty.
 
-    The reader lists the files, and Spark reads the rows by a list of its own. A file that Spark
-    passed over would be indexed without its keys. Where a path tells a file's contents, Spark has
+    The reader lists the files, and Spark reads the rows with a list of its own. A file that Spark
+    skipped would be indexed without its keys. If paths identify the content of files, Spark has
     read the same list.
 
     Raises:
-        LakesieveError: One of them has rows.
+        LakesieveError: One of these files has rows.
     """
     if not isinstance(reader, FolderReader) or "modified" in files.column_names:
         return
@@ -69,22 +69,22 @@ def check_unseen(
             raise LakesieveError(
                 f"Spark read none of the {rows} rows of {name}.",
                 kind=ErrorKind.BUILD_INCONSISTENT,
-                hint="Nothing was committed; check whether the table was changed meanwhile.",
+                hint="Nothing was committed. Check whether the table was changed meanwhile.",
             )
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class IndexBuild:
-    """One index that data files are added to, and how far that is.
+    """One index to which data files are added, and the progress so far.
 
     Args:
         definition: The index's definition.
         store: The index.
-        columns: Its key columns as the version that is read has them, in order.
-        base: The state that is added to; ``None`` creates the index by the first commit.
-        files: Data files that were committed.
+        columns: Its key columns, in order, as the version that is read has them.
+        base: The state to which files are added; ``None`` if the first commit creates the index.
+        files: Number of committed data files.
         rows: Their rows.
-        error: What it failed with.
+        error: The error, if the build failed.
     """
 
     definition: IndexDefinition
@@ -96,7 +96,7 @@ class IndexBuild:
     error: Exception | None = None
 
     def commit(self, changes: Changes, files: Source) -> None:
-        """Commit what was written of some data files, unless another writer has indexed them."""
+        """Commit the segments of some data files, unless another writer has indexed these files."""
         if self.base is None:
             self.base = self.store.create(self.definition, changes)
         else:
@@ -107,17 +107,17 @@ class IndexBuild:
 
 
 def read_for(builds: Iterable[IndexBuild]) -> tuple[Column, ...]:
-    """Return the key columns of several indexes, each once."""
+    """Return the key columns of several indexes, without duplicates."""
     return tuple({c.field_id: c for build in builds for c in build.columns}.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Some data files of one version of a table, and the key columns that are read of them.
+    """Some data files of one version of a table, and the key columns to read from them.
 
     Args:
-        files: As ``TableReader.live_files`` gives them.
-        is_partial: Whether the version has more files.
+        files: The files, as ``TableReader.live_files`` returns them.
+        is_partial: True if the version has more files.
     """
 
     table: SparkTable
@@ -141,7 +141,7 @@ class Source:
 
     @property
     def rows(self) -> int:
-        """Rows of the files, row-level deletes ignored; needs a :meth:`counted` source."""
+        """Rows of the files, ignoring row-level deletes. Only a :meth:`counted` source has them."""
         records = self.files.column("records")
         assert records.null_count == 0
         return int(pc.sum(records).as_py() or 0)
@@ -152,7 +152,7 @@ class Source:
         return key_types(self.columns)
 
     def portions(self, rows: int) -> Iterator[Source]:
-        """Yield parts of consecutive files with about so many rows; needs a counted source."""
+        """Yield parts of consecutive files with about ``rows`` rows. The source must be counted."""
         records = self.files.column("records").to_numpy()
         before = np.cumsum(records) - records
         starts = np.flatnonzero(np.diff(before // rows, prepend=-1))
@@ -164,17 +164,17 @@ class Source:
             yield replace(self, files=self.files.slice(start, end - start), is_partial=True)
 
     def selected(self) -> pa.ChunkedArray | None:
-        """Return the paths of the files for ``raw_reads``; ``None`` for all of the version."""
+        """Return the paths of the files for ``raw_reads``, or ``None`` for the whole version."""
         return self.files.column("path") if self.is_partial else None
 
     @property
     def scanned(self) -> pa.ChunkedArray:
-        """The files as raw rows name them."""
+        """Return the paths of the files as raw rows have them."""
         is_other = "scanned" in self.files.column_names
         return self.files.column("scanned" if is_other else "path")
 
     def counted(self, rule: InstalledRule) -> Source:
-        """Return the source with the rows of each file, read where the metadata does not tell."""
+        """Return the source with the row count of each file, read if the metadata lacks it."""
         known = self.files.column("records")
         if known.null_count == 0:
             return self

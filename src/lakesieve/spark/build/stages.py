@@ -1,9 +1,10 @@
-"""The two stages of a build that run in Python workers: scatter the keys, then cut segments.
+"""The two stages of a build that run in Python workers: scatter keys, then cut segments.
 
-``scatter`` turns rows into sorted, duplicate-free (key, ordinal) runs, one payload a key bucket, so
-that the shuffle moves a few large rows instead of one row a pair. ``cut`` merges the runs of one
-bucket and writes its segments. Memory follows the buffer and the bucket, never the table. Several
-indexes of one table go through both at once: each has buckets of its own, and they share the rows.
+``scatter`` turns rows into sorted (key, ordinal) runs without duplicates, one payload for each key
+bucket. So the shuffle moves a few large rows instead of one row for each pair. ``cut`` merges the
+runs of one bucket and writes its segments. Memory depends on the buffer and the bucket, never on
+the table. Several indexes of one table go through both stages at once: they share the rows, and
+each index has its own buckets.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ CUT_SCHEMA = "index int, kind string, body binary"
 
 BUFFER_ROWS = 2_000_000
 BUFFER_BYTES = 128 << 20
-# arrays of that length come from the heap, not fresh from the system
+# arrays of this length come from the heap, not fresh from the operating system
 SEGMENT_PAIRS = 2_000_000
 
 _ROWS = b"rows"
@@ -54,16 +55,16 @@ _OUT_CUT = pa.schema([("index", pa.int32()), ("kind", pa.string()), ("body", pa.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexTask:
-    """What the tasks of a build must know of one index.
+    """What the tasks of a build must know about one index.
 
     Args:
-        columns: Places of its key columns among the columns that are read.
+        columns: Positions of its key columns among the columns that are read.
         key_types: Types of the key columns.
-        boundaries: First key code of every bucket but the first, ascending.
-        first_bucket: Number of its first bucket; the buckets of other indexes come before or after.
-        storage: Where its segments go; ``None`` where none are written.
+        boundaries: First key code of every bucket except the first, ascending.
+        first_bucket: Number of its first bucket. Other indexes have the buckets before and after.
+        storage: The storage for its segments; ``None`` if none are written.
         absent_hits: Share of absent keys that may find a file.
-        budget: What blocks may cost or how wrong they may be, where they need not be exact.
+        budget: Limit of the size or of false files, if blocks need not be exact.
     """
 
     columns: tuple[int, ...]
@@ -76,11 +77,11 @@ class IndexTask:
 
     @property
     def tally_bucket(self) -> int:
-        """The last bucket of the index, after its key buckets: it holds counts of each file."""
+        """Number of the index's last bucket, which has the counts of each file instead of keys."""
         return self.first_bucket + len(self.boundaries) + 1
 
     def keys_of(self, columns: Sequence[pa.Array]) -> tuple[pa.Array, np.ndarray | None]:
-        """Return the keys of some rows, and the row of each key; ``None`` for one key a row."""
+        """Return the keys of some rows, and each key's row (``None`` if rows have one key each)."""
         codes = encode_rows(self.key_types, [columns[at] for at in self.columns])
         if not codes.null_count:
             return codes, None
@@ -96,15 +97,15 @@ def scatter(
     buffer_rows: int = BUFFER_ROWS,
     buffer_bytes: int = BUFFER_BYTES,
 ) -> Iterator[pa.RecordBatch]:
-    """Turn batches of (keys..., file hash) into (bucket, payload): the first stage.
+    """The first stage: turn batches of (keys..., file hash) into (bucket, payload).
 
     Args:
         batches: The rows.
-        indexes: Their buckets follow each other.
+        indexes: The indexes, in the order of their buckets.
         hashes: Sorted hashes of the data files' paths, int64.
-        ordinals: Ordinal of the file behind each hash, int32.
+        ordinals: For each hash the ordinal of its file, int32.
         buffer_rows: Keys of one index that are sorted at once.
-        buffer_bytes: Bytes of the keys of all indexes that are held, at most.
+        buffer_bytes: Most bytes of keys, over all indexes, that are in memory.
     """
     buffers = [_KeyBuffer(index, len(ordinals)) for index in indexes]
     for batch in batches:
@@ -117,7 +118,7 @@ def scatter(
             if buffer.size >= buffer_rows:
                 yield from buffer.sorted_runs()
         while sum(buffer.bytes for buffer in buffers) >= buffer_bytes:
-            # the largest alone leaves the runs of the others as long as they can be
+            # flushing only the largest buffer keeps the runs of the other indexes long
             yield from max(buffers, key=lambda buffer: buffer.bytes).sorted_runs()
     for buffer in buffers:
         if buffer.size:
@@ -126,7 +127,7 @@ def scatter(
 
 
 class _KeyBuffer:
-    """Keys of one index that were read and not yet sent on, and counts of all rows."""
+    """Keys of one index that were read and not yet sorted, and counts of all rows."""
 
     def __init__(self, index: IndexTask, unit_count: int) -> None:
         self.index = index
@@ -141,7 +142,7 @@ class _KeyBuffer:
         self.size = self.bytes = 0
 
     def add(self, columns: Sequence[pa.Array], files: np.ndarray) -> None:
-        """Take the keys of rows, and the ordinal of each row's file."""
+        """Add the keys of rows, and the ordinal of each row's file."""
         unit_count = len(self._rows)
         self._rows += np.bincount(files, minlength=unit_count)
         codes, rows = self.index.keys_of(columns)
@@ -157,13 +158,13 @@ class _KeyBuffer:
             self.bytes += codes.nbytes
 
     def sorted_runs(self) -> Iterator[pa.RecordBatch]:
-        """Send all keys on, sorted and each pair once, a payload for each bucket."""
+        """Yield all keys as sorted runs without duplicates, one payload for each bucket."""
         keys, ordinals = pa.concat_arrays(self._keys), np.concatenate(self._ordinals)
         self._clear()
         distinct, units = sort_pairs(keys, ordinals)
         if len(units) < len(ordinals):
             self._repeats += _fewer(ordinals, np.bincount(units, minlength=len(self._repeats)))
-        # a budget counts rows, of which only the distinct pairs are sent on
+        # a budget counts rows, but only distinct pairs are sent on
         rows_a_pair = len(keys) / len(distinct)
         starts = (_first_at_or_after(distinct, code) for code in self.index.boundaries)
         cuts = [0, *starts, len(distinct)]
@@ -174,28 +175,28 @@ class _KeyBuffer:
                 yield _payload(bucket, run.replace_schema_metadata(metadata))
 
     def tally(self) -> pa.Table:
-        """Return rows, nulls and repeats of the data files that rows came from."""
+        """Return the rows, nulls and repeats of the data files that rows came from."""
         seen = np.flatnonzero(self._rows)
         counts = (self._rows[seen], self._nulls[seen], self._repeats[seen])
         return pa.table([seen.astype(np.int32), *counts], names=["ordinal", *_COUNTS])
 
 
 def _fewer(before: np.ndarray, after: np.ndarray) -> np.ndarray:
-    """True for files that occur more often in an array than a count of each says."""
+    """Return true for files that occur more often in ``before`` than ``after`` counts."""
     fewer: np.ndarray = np.bincount(before, minlength=len(after)) > after
     return fewer
 
 
 def _ordinals(hashed: np.ndarray, hashes: np.ndarray, ordinals: np.ndarray) -> np.ndarray:
-    """Return the ordinals of rows by the hash of their file; rows come in long runs of one file."""
+    """Return the ordinals of rows by the hash of their file. Rows come in long runs of one file."""
     starts = np.concatenate(([0], np.flatnonzero(hashed[1:] != hashed[:-1]) + 1))
-    wanted = hashed[starts]
-    at = np.minimum(np.searchsorted(hashes, wanted), len(hashes) - 1)
-    if not np.array_equal(hashes[at], wanted):
+    run_hashes = hashed[starts]
+    at = np.minimum(np.searchsorted(hashes, run_hashes), len(hashes) - 1)
+    if not np.array_equal(hashes[at], run_hashes):
         raise LakesieveError(
             "A row came from a data file that is not in the list of live files.",
             kind=ErrorKind.BUILD_INCONSISTENT,
-            hint="Nothing was committed; report this with the table's format version.",
+            hint="Nothing was committed. Please report this with the table's format version.",
         )
     return np.repeat(ordinals[at], np.diff(np.append(starts, len(hashed))))
 
@@ -219,13 +220,13 @@ def cut(
     catalogue: str,
     unit_count: int,
 ) -> Iterator[pa.RecordBatch]:
-    """Write the segments of each bucket, and tell of them: the second stage.
+    """The second stage: write the segments of each bucket, and yield a description of them.
 
     Args:
-        batches: What :func:`scatter` gave, all of a bucket in one task.
-        indexes: The same as there.
-        catalogue: Id of the catalogue in which the ordinals count.
-        unit_count: Files in it.
+        batches: The results of :func:`scatter`. All payloads of a bucket are in one task.
+        indexes: The same indexes as in the first stage.
+        catalogue: Id of the catalogue to which the ordinals refer.
+        unit_count: Number of files in the catalogue.
     """
     last_buckets = [index.tally_bucket for index in indexes]
     for bucket, runs in _by_bucket(batches):
@@ -240,14 +241,14 @@ def cut(
         for blocks in _blocks(index, pairs, counts):
             entry = stage_segment(index.storage, blocks, unit_count=unit_count, catalogue=catalogue)
             yield _result_batch("segment", json.dumps(entry.to_json()).encode(), at)
-        # keys of a data file that several tasks read
+        # keys of a data file that several tasks have read
         repeats = _fewer(pairs[1], counts)
         if repeats.any():
             yield _result_batch("repeats", np.packbits(repeats).tobytes(), at)
 
 
 def curve(batches: Iterable[pa.RecordBatch], *, unit_count: int) -> Iterator[pa.RecordBatch]:
-    """Draw the curve of bytes against false files of one bucket: another second stage."""
+    """Another second stage: draw the curve of bytes against false files of one bucket."""
     for _, runs in _by_bucket(batches):
         keys, ordinals, rows = _pairs(runs)
         measure = partial(_measured, unit_count=unit_count)
@@ -264,7 +265,7 @@ def curve(batches: Iterable[pa.RecordBatch], *, unit_count: int) -> Iterator[pa.
 
 
 def _by_bucket(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, list[pa.Table]]]:
-    """The payloads of each bucket."""
+    """Yield the payloads of each bucket."""
     runs: dict[int, list[pa.Table]] = {}
     for batch in batches:
         for bucket, data in zip(batch.column(0), batch.column(1), strict=True):
@@ -275,7 +276,7 @@ def _by_bucket(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, list[pa
 
 
 def _pairs(runs: Sequence[pa.Table]) -> tuple[pa.Array, np.ndarray, int]:
-    """Keys and ordinals of one bucket, and how many rows they stand for."""
+    """Return the keys and ordinals of one bucket, and the number of their rows."""
     rows = sum(int(run.schema.metadata[_ROWS]) for run in runs)
     table = pa.concat_tables([run.replace_schema_metadata() for run in runs])
     keys = pa.concat_arrays(table.column("key").chunks)
@@ -285,7 +286,7 @@ def _pairs(runs: Sequence[pa.Table]) -> tuple[pa.Array, np.ndarray, int]:
 def _blocks(
     index: IndexTask, pairs: tuple[pa.Array, np.ndarray, int], counts: np.ndarray
 ) -> Iterable[Blocks]:
-    """The blocks of one bucket; ``counts`` gets the distinct pairs of each data file."""
+    """Return the blocks of one bucket, and add each file's distinct pairs to ``counts``."""
     keys, ordinals, rows = pairs
     unit_count = len(counts)
     if index.budget is None:
@@ -322,7 +323,7 @@ def _result_batch(kind: str, body: bytes, index: int = 0) -> pa.RecordBatch:
 
 
 def _tally_of(table: pa.Table, unit_count: int) -> bytes:
-    """The counts of all tasks of the first stage, added up by data file."""
+    """Add up the counts of all tasks of the first stage, by data file."""
     ordinals = table.column("ordinal").to_numpy()
     sums = np.zeros((len(_COUNTS), unit_count), np.int64)
     for at, name in enumerate(_COUNTS):
@@ -331,11 +332,11 @@ def _tally_of(table: pa.Table, unit_count: int) -> bytes:
 
 
 def read_results(results: pa.Table, unit_count: int) -> tuple[tuple[SegmentEntry, ...], np.ndarray]:
-    """Read what :func:`cut` tells of one index.
+    """Read the results of :func:`cut` for one index.
 
     Returns:
-        The written segments; and by data file how many rows and nulls it has, and whether a key is
-        in several of its rows: three rows of int64.
+        The written segments; and an int64 array of three rows with a column for each data file: its
+        rows, its nulls, and whether several of its rows have the same key.
     """
     segments = []
     tally = np.zeros((len(_COUNTS), unit_count), np.int64)

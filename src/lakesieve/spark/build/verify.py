@@ -1,4 +1,4 @@
-"""Proof that an index names the file of every key: data files are read again and looked up."""
+"""Verify an index: read data files again, and look up all their keys."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SCHEMA = "file bigint, missing bigint"
 _OUT = pa.schema([("file", pa.int64()), ("missing", pa.int64())])
 _SPLIT = 64 << 20
 _BATCH_ROWS = 1 << 19
-# looked up at once: keys, and about how many files of theirs in all
+# limits of one look-up: keys, approximate (key, file) pairs, and the fewest keys
 _KEYS, _PAIRS, _LEAST_KEYS = 1 << 16, 1 << 20, 1 << 8
 
 
@@ -40,7 +40,7 @@ def files_with_missing_keys(
     """Read data files and look up all their keys.
 
     Returns:
-        Paths of the files that the index misses for some key or null of theirs.
+        Paths of the files for which the index misses a key or a null.
     """
     watch.expect(rows=source.rows, files=source.files.num_rows)
     paths = source.files.column("path")
@@ -78,10 +78,10 @@ def _missing_by_file(
     hashes: np.ndarray,
     order: np.ndarray,
 ) -> Iterator[pa.RecordBatch]:
-    """Count, by file, the rows that the index misses, in batches of keys and the file's hash."""
-    # keys of a batch are looked up in their order
+    """Count, by file, the rows that the index misses. Batches have keys and the file's hash."""
+    # keys of a batch are looked up in ascending order
     index = OpenedIndex.at(IndexStore(storage), state, in_order=True)
-    # the covered file behind each file that is read
+    # for each file that is read, its number among the covered files
     numbers = {path: at for at, path in enumerate(index.paths().to_pylist())}
     covered = np.array([numbers[path] for path in paths], np.int64)
     for rows in gathered(batches, _BATCH_ROWS):
@@ -101,7 +101,7 @@ def _missing(
     columns: list[pa.Array],
     covered: np.ndarray,
 ) -> np.ndarray:
-    """Tell which rows the index does not find in their file."""
+    """Return which rows the index does not find in their file."""
     codes = encode_rows(key_types, columns)
     missing = np.zeros(len(codes), bool)
     null = codes.is_null().to_numpy(zero_copy_only=False)
@@ -118,7 +118,7 @@ def _missing(
     start, count = 0, _KEYS
     while start < len(distinct):
         which, numbers = index.points(distinct.slice(start, count))
-        # a key and a file as one number
+        # a key and a file, packed into one number
         indexed = np.unique(which * files + numbers)
         first, last = np.searchsorted(ascending, [start, start + count])
         some = order[first:last]

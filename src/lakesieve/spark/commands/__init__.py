@@ -1,1 +1,1 @@
-"""Rows changed and looked up by key, and what a table needs."""
+"""Commands that change and look up rows by key, and report what a table needs."""

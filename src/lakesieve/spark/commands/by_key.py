@@ -1,4 +1,4 @@
-"""Upsert and delete: rows changed by key, in one commit each."""
+"""Upsert and delete rows by key, in one commit each."""
 
 from __future__ import annotations
 
@@ -37,27 +37,31 @@ def upsert(
     location: str | None = None,
     dry_run: bool = False,
 ) -> RowChange:
-    """Update the rows of a table that have given keys, and insert those that are not there.
+    """Update the rows of a table that have given keys, and insert the rows with new keys.
 
-    One commit of the table's own format, with its own checks for conflicts: all or nothing. Doing
-    it again leaves the same content; with ``txn`` it is not done again.
+    The change is one commit of the table's own format, with the format's own checks for conflicts:
+    all or nothing. Repeating the call leaves the same content. With ``txn``, a repeated call does
+    nothing.
 
     Args:
-        rows: All columns of the table, in any order; evaluated once. Or the path of a Parquet file,
-            or of a CSV file with a header line.
+        rows: All columns of the table, in any order, evaluated once. Or the path of a Parquet file,
+            or
+            of a CSV file with a header line.
         table: ``catalog.database.table``, ``delta:PATH`` or ``hudi:PATH``.
-        on: The key column or columns: no nulls, and no key twice, in ``rows``. For Hudi the
-            record key.
-        spark: The session; skipping is on for this call, and as it was afterwards.
-        refresh: ``"after-write"`` indexes the new files in this call; ``"never"`` or ``None`` not.
-        txn: Name and number of a transaction: where the table has one of that name with that number
-            or a higher, nothing is done. Iceberg keeps it with the snapshot, Delta in the log.
+        on: The key column or columns. In ``rows``, they have no nulls and no key twice. For Hudi,
+            the record key.
+        spark: The session. Skipping is on during this call, and then as it was before.
+        refresh: ``"after-write"`` indexes the new files in this call; ``"never"`` or ``None`` does
+            not.
+        txn: Name and number of a transaction. If the table has a transaction of this name with the
+            same or a higher number, nothing is done. Iceberg stores it with the snapshot, Delta in
+            the log.
         location: A further root to search for indexes.
-        dry_run: Only tell which rows and files there are to change.
+        dry_run: Change nothing. Only return which rows and files would be changed.
 
     Raises:
-        NotFoundError: No such table, or ``rows`` lacks a column.
-        InvalidInputError: Keys that are null or not unique, columns of other types or too many.
+        NotFoundError: The table does not exist, or ``rows`` lacks a column.
+        InvalidInputError: Keys are null or not unique, or columns have other types or are unknown.
         UnsupportedError: The table cannot be changed by these keys.
     """
     request = ChangeRequest(
@@ -86,23 +90,23 @@ def delete(
 ) -> RowChange:
     """Delete all rows of a table that have given keys.
 
-    One commit, as for :func:`upsert`. The rows are gone for readers of the new version; older
-    versions keep them until their snapshots expire and their files are removed.
+    The change is one commit, as for :func:`upsert`. Readers of the new version no longer see the
+    rows. Older versions keep them until their snapshots expire and their files are removed.
 
     Args:
-        keys: The key columns, and others that are ignored; evaluated once, or a path as for
-            :func:`upsert`. A key may be there more than once, and need not be in the table.
+        keys: The key columns, evaluated once, or a path as for :func:`upsert`. Other columns are
+            ignored. A key may occur more than once, and need not be in the table.
         table: ``catalog.database.table``, ``delta:PATH`` or ``hudi:PATH``.
-        on: The key column or columns, without nulls in ``keys``. For Hudi the record key.
-        spark: The session; skipping is on for this call, and as it was afterwards.
+        on: The key column or columns, without nulls in ``keys``. For Hudi, the record key.
+        spark: The session. Skipping is on during this call, and then as it was before.
         refresh: As for :func:`upsert`.
         txn: As for :func:`upsert`.
         location: A further root to search for indexes.
-        dry_run: Only tell which rows and files there are to change.
+        dry_run: Change nothing. Only return which rows and files would be changed.
 
     Raises:
-        NotFoundError: No such table, or ``keys`` lacks a column.
-        InvalidInputError: Keys that are null, or columns of other types.
+        NotFoundError: The table does not exist, or ``keys`` lacks a column.
+        InvalidInputError: Keys are null, or columns have other types.
         UnsupportedError: The table cannot be changed by these keys.
     """
     request = ChangeRequest(
@@ -130,7 +134,7 @@ def _change(source: DataFrame | str, request: ChangeRequest) -> RowChange:
 
 
 def _outcome(changer: RowChanger, rows: DataFrame, count: int) -> tuple[ChangeOutcome, int | None]:
-    """Make the commit; also count the data files that it read."""
+    """Make the commit, and count the data files that it read."""
     request, rule = changer.request, installed_rule(changer.request.spark)
     if count == 0:
         return NOTHING, None
@@ -145,7 +149,7 @@ def _outcome(changer: RowChanger, rows: DataFrame, count: int) -> tuple[ChangeOu
 
 
 def _touched(changer: RowChanger, rows: DataFrame, count: int) -> tuple[ChangeOutcome, int]:
-    """Count the rows that would be changed, and the data files that hold them."""
+    """Count the rows that would be changed, and the data files with such rows."""
     from pyspark.sql import functions as F
 
     file = "lakesieve file"

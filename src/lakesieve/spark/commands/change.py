@@ -1,4 +1,4 @@
-"""What all changes of rows by key share: their arguments, and the indexes after the commit."""
+"""Share code between all changes of rows by key: arguments, and the refresh after the commit."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ class ChangeRequest:
         table: The table's name.
         on: The key columns.
         spark: The session.
-        refresh: Whether the indexes are refreshed after the commit, as the user says it.
+        refresh: Whether the indexes are refreshed after the commit, in the user's words.
         txn: Name and number of a transaction, if any.
         location: A further root to search for indexes.
-        dry_run: Only tell what would be changed.
+        dry_run: Change nothing, and only return what would be changed.
     """
 
     operation: str
@@ -63,21 +63,21 @@ class ChangeRequest:
 
     @property
     def refreshes(self) -> bool:
-        """Whether the indexes are refreshed after the commit."""
+        """True if the indexes are refreshed after the commit."""
         return check_refresh(self.refresh) and not self.dry_run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RowChanger:
-    """A change of rows, checked against its table.
+    """A change of rows that was checked against its table.
 
     Args:
         request: What the user asks for.
         table: The table.
-        changes: How its rows are changed.
+        changes: The way in which the table's rows are changed.
         columns: The key columns.
         on: Their names.
-        given: The given rows, as columns of the table in its order and of its types.
+        given: The given rows, with the table's columns, in its order and of its types.
     """
 
     request: ChangeRequest
@@ -89,7 +89,7 @@ class RowChanger:
 
     @classmethod
     def prepare(cls, source: DataFrame | str, request: ChangeRequest) -> RowChanger:
-        """Check what is given for a change against its table."""
+        """Check a request and its rows against the table."""
         opened = open_table(request.spark, request.table)
         changes = _changes_of(opened, request.table)
         columns = key_columns(opened.reader, opened.reader.version(), request.on)
@@ -97,7 +97,7 @@ class RowChanger:
         changes.check(on, request.txn)
         target = changes.frame()
         given = rows_in(source, request.spark, target) if isinstance(source, str) else source
-        # types of keys first: their error says more
+        # check the types of keys first, because their error is clearer
         given_keys(given, columns, request.table)
         names = on if request.operation == "delete" else None
         given = given_rows(given, target, names, request.table)
@@ -107,7 +107,7 @@ class RowChanger:
 
     @contextmanager
     def under_way(self, rows: DataFrame) -> Iterator[DataFrame]:
-        """Skip files meanwhile, and have Spark evaluate rows once: checks and commit see the same.
+        """Turn skipping on, and evaluate the rows once: checks and commit see the same rows.
 
         Yields:
             The rows, in the session of the change.
@@ -133,7 +133,7 @@ class RowChanger:
         files_read: int | None,
         reasons: Sequence[Reason] = (),
     ) -> RowChange:
-        """Refresh the indexes if that is wanted, and tell what was done."""
+        """Refresh the indexes if requested, and return the result."""
         request = self.request
         refreshed, failed = _refreshed_after(request) if request.refreshes else ([], [])
         return RowChange(
@@ -157,29 +157,31 @@ class RowChanger:
 
 
 def _changes_of(table: SparkTable, name: str) -> TableChanges:
-    """Return how the rows of a table are changed."""
+    """Return the way in which a table's rows are changed."""
     if isinstance(table, ChangeableTable):
         return table.changes()
     raise UnsupportedError(
-        f"{name} is a directory of {table.reader.format} files, which no commit can change.",
+        f"{name} is a directory of {table.reader.format} files, whose rows cannot be changed by "
+        "commits.",
         kind=ErrorKind.UNSUPPORTED_TABLE,
         hint=FORMATS[table.reader.format].changing,
     )
 
 
 def _top_level(path: tuple[str, ...]) -> str:
-    """Return the name of a column that is no field of a struct."""
+    """Return the name of a column, which must not be a field of a struct."""
     if len(path) > 1:
         raise UnsupportedError(
-            f"{'.'.join(path)} is a field of a struct, by which rows cannot be changed.",
+            f"{'.'.join(path)} is a field of a struct. Rows can be changed only by top-level "
+            "columns.",
             kind=ErrorKind.UNSUPPORTED_TYPE,
-            hint="Give columns of the table's top level.",
+            hint="Give top-level columns of the table.",
         )
     return path[0]
 
 
 def check_keys(rows: DataFrame, on: Sequence[str]) -> int:
-    """Count rows, and insist that all have keys."""
+    """Count rows, and check that all of them have keys."""
     from pyspark.sql import functions as F
 
     missing = reduce(or_, (F.col(quoted(name)).isNull() for name in on))
@@ -188,26 +190,27 @@ def check_keys(rows: DataFrame, on: Sequence[str]) -> int:
         raise InvalidInputError(
             f"{counts[1]} of {counts[0]} given rows have a null in their key ({', '.join(on)}).",
             kind=ErrorKind.INVALID_ARGUMENT,
-            hint="A null equals no key: leave those rows out, or change them by SQL.",
+            hint="NULL equals no key. Leave out these rows, or change them with SQL.",
         )
     return int(counts[0])
 
 
 def check_once(rows: DataFrame, on: Sequence[str], hint: str) -> None:
-    """Insist that no key is given twice."""
+    """Check that no key is given twice."""
     keys = [quoted(name) for name in on]
     twice = rows.groupBy(*keys).count().where("count > 1").limit(1).collect()
     if twice:
         named = ", ".join(f"{name}={twice[0][name]!r}" for name in on)
         raise InvalidInputError(
-            f"The key {named} is given {twice[0][-1]} times, and the table can keep one row of it.",
+            f"The key {named} is given {twice[0][-1]} times, but the table can have only one row "
+            "with it.",
             kind=ErrorKind.INVALID_ARGUMENT,
             hint=hint,
         )
 
 
 def _refreshed_after(request: ChangeRequest) -> tuple[list[Refreshed], list[Reason]]:
-    """Index what a commit wrote; what fails is reported and leaves the commit as it is."""
+    """Refresh the indexes after a commit. A failure is reported and does not affect the commit."""
     try:
         table = open_table(request.spark, request.table)
         stores = access_by(request.spark).stores(table.reader, request.location)

@@ -1,4 +1,4 @@
-"""Checks of key constraints: unique keys, and keys that refer to rows of another table."""
+"""Check key constraints: unique keys, and keys that refer to rows of another table."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from lakesieve.tables import Column
 
-"""Violations that are listed by default."""
+"""Number of violations that are listed by default."""
 
 
 def check_unique(
@@ -38,20 +38,21 @@ def check_unique(
     location: str | None = None,
     limit: int = SHOWN_KEYS,
 ) -> KeyCheck:
-    """Check that no key is in more than one row; :func:`duplicates` lists those that are.
+    """Check that no key is in more than one row.
+
+    :func:`duplicates` lists the keys that violate this.
 
     Args:
         table: As for :func:`lakesieve.create_index`.
-        on: The key column or columns. Keys with a null are left out, as they are by a UNIQUE
-            constraint.
+        on: The key column or columns. As in a UNIQUE constraint, keys with a null are left out.
         spark: The session.
         version: Snapshot id, time, tag or branch; ``None`` is the current version.
         location: A further root to search for indexes.
         limit: How many violations are listed.
 
     Raises:
-        NotFoundError: No such table, column or version.
-        InvalidInputError: Too few columns, too many, or one twice.
+        NotFoundError: The table, a column or the version does not exist.
+        InvalidInputError: There are too few or too many columns, or one is named twice.
         UnsupportedError: A column cannot be a key, or Spark cannot read the table.
     """
     started = time.perf_counter()
@@ -83,20 +84,21 @@ def check_references(
 ) -> KeyCheck:
     """Check that all keys of a table are keys of another, as a FOREIGN KEY constraint would.
 
-    Of the parent only the key columns of the files that can hold the child's keys are read.
+    Only the key columns of the parent are read, in the files that may hold the child's keys.
 
     Args:
-        child: A table, as for :func:`lakesieve.create_index`, or a frame that is to be appended.
-        columns: Its column or columns. Rows with a null in one refer to nothing.
+        child: A table, as for :func:`lakesieve.create_index`, or a frame to append.
+        columns: The column or columns of the child. Rows with a null in one of them are left out.
         parent: The table that should have the keys.
-        parent_columns: Its column or columns, in the same order and of the same types.
+        parent_columns: The column or columns of the parent, in the same order and of the same
+            types.
         spark: The session.
         location: A further root to search for indexes of the parent.
         limit: How many missing keys are listed.
 
     Raises:
-        NotFoundError: No such table or column.
-        InvalidInputError: Columns of other types, or not as many of them.
+        NotFoundError: A table or a column does not exist.
+        InvalidInputError: The columns have other types or another number than the parent's.
         UnsupportedError: A column cannot be a key, or Spark cannot read a table.
     """
     started = time.perf_counter()
@@ -131,13 +133,13 @@ def check_references(
 def _as_many(
     columns: str | Sequence[str], parent_columns: str | Sequence[str]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the columns of a child and of its parent, as many of each."""
+    """Return the columns of a child and of its parent. Their number must be the same."""
     mine, theirs = column_names(columns), column_names(parent_columns)
     if len(mine) != len(theirs):
         raise InvalidInputError(
-            f"{', '.join(mine)} and {', '.join(theirs)} are not as many columns.",
+            f"{', '.join(mine)} and {', '.join(theirs)} differ in their number of columns.",
             kind=ErrorKind.INVALID_ARGUMENT,
-            hint="Give a column of the parent for each of the child.",
+            hint="Give one column of the parent for each column of the child.",
         )
     return mine, theirs
 
@@ -145,7 +147,7 @@ def _as_many(
 def _keys_of(
     child: DataFrame | str, columns: Sequence[str], parent: Sequence[Column], spark: SparkSession
 ) -> tuple[DataFrame, list[str]]:
-    """Return the keys of a child under the names of the parent's columns, and these names."""
+    """Return the keys of a child, named like the parent's columns, and these names."""
     from pyspark.sql import functions as F
 
     names = [".".join(column.path) for column in parent]

@@ -1,4 +1,4 @@
-"""Many keys, looked up by the executors: those that a table version lacks, and the others."""
+"""Look up many keys on the executors: which keys a table version lacks, and files of the others."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ _ABSENT = "absent"
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ContainedRows:
-    """Which of many keys a table version lacks, and the data files that can hold the others.
+    """Result of a look-up of many keys: which keys are absent, and which files may hold the others.
 
     Args:
-        keys: The key columns, each key once; ``absent``, true for a key that no row has; and
-            ``files``, the data files that can hold it. Looked up whenever it is evaluated; where it
-            was confirmed, it is kept by Spark.
-        uncovered: Live data files that the index has not seen: any of them can hold any key.
-        confirmed: Whether the files were read, row-level deletes applied: then a key that is not
-            absent is there.
-        files: Live data files of the version.
+        keys: The distinct keys, with ``absent``, which is true for a key that no row has, and
+            ``files``, the data files that may hold the key. It is looked up at each evaluation. If
+            it is confirmed, Spark caches it.
+        uncovered: Live data files that are not indexed. Each may hold any key.
+        confirmed: True if data files were read, with row-level deletes applied. Then a key that is
+            not absent is in the table.
+        files: Number of live data files of the version.
         version: The version, or ``None`` for a table without data.
         table: The table's name.
         index: The index's name.
@@ -71,7 +71,7 @@ def contained_rows(
     if confirm:
         answer = _confirmed(looked_up, index, table, version)
     else:
-        # any key can be in a file that the index has not seen
+        # any key may be in a file that the index does not cover
         is_absent = F.lit(False) if looked_up.uncovered else F.size(NUMBERS) == 0
         answer = looked_up.rows.withColumn(NUMBERS, is_absent)
     return ContainedRows(
@@ -89,7 +89,7 @@ def contained_rows(
 def _confirmed(
     looked_up: KeyFiles, index: OpenedIndex, table: SparkTable, version: TableVersion
 ) -> DataFrame:
-    """Return the keys, whether no row has them, and the files of those that rows have."""
+    """Return the keys, whether each is absent, and the files of the keys that rows have."""
     from pyspark.sql import functions as F
 
     cached = cache_rows(looked_up.rows)
@@ -100,7 +100,7 @@ def _confirmed(
     possible = keys if looked_up.uncovered else keys.where(F.size(NUMBERS) > 0)
     with read_by_plan(table, version, plan, looked_up.columns) as rows:
         held = rows_with_keys(rows, possible, are_few=cached.count <= FEW).distinct()
-        # while what it reads is planned
+        # cached inside the context, because the plan applies only to reads planned now
         marked = cache_rows(held, shuffled=True).rows.withColumn("held", F.lit(True))
     joined = keys.join(marked, same_keys(keys, marked, names), "left")
     is_held = marked["held"].isNotNull()

@@ -1,4 +1,4 @@
-"""Keys that are in more than one row, searched for where an index says that they can be."""
+"""Find keys that are in more than one row, only where an index says that they can be."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from lakesieve.tables import Column, TableVersion
 
 ROWS = "rows"
-# ranges of keys that tasks are sent, at most; beyond that all rows are grouped
+# most ranges of keys that are sent to tasks; with more, all rows are grouped
 MOST_RANGES = 1_000_000
 _FILTERED_ROWS = 1 << 20
 
@@ -45,16 +45,15 @@ class Duplicates:
     """The keys of a table version that are in more than one row.
 
     Args:
-        keys: The key columns, each key once, and ``rows``, in how many rows it is. It is kept by
-            Spark.
-        count: How many keys that are.
+        keys: The distinct keys, and ``rows``, the number of rows with each key. Spark caches it.
+        count: Number of these keys.
         files_read: Data files that were opened to find them.
         files: Data files of the version.
         version: The version, or ``None`` for a table without data.
         table: The table's name.
         on: The key columns.
-        index: The index that left files and rows out; ``None`` where all rows were grouped.
-        reasons: Why an index could not help, if one is there.
+        index: The index that was used; ``None`` if all rows were grouped.
+        reasons: Why an existing index could not help.
     """
 
     keys: DataFrame
@@ -78,9 +77,10 @@ def duplicates(
 ) -> Duplicates:
     """Find the keys that are in more than one row.
 
-    An index on these columns, in any order, knows the keys that several data files hold and the
-    files that hold a key twice: only those are read, and only rows with such keys are grouped.
-    Without one all rows are. Keys with a null are left out, as they are by a UNIQUE constraint.
+    An index on these columns, in any order, knows which keys are in several data files, and which
+    files have a key twice. Then only these files are read, and only rows with these keys are
+    grouped. Without an index, all rows are grouped. As in a UNIQUE constraint, keys with a null are
+    left out.
 
     Args:
         table: As for :func:`lakesieve.create_index`.
@@ -90,8 +90,8 @@ def duplicates(
         location: A further root to search for indexes.
 
     Raises:
-        NotFoundError: No such table, column or version.
-        InvalidInputError: Too few columns, too many, or one twice.
+        NotFoundError: The table, a column or the version does not exist.
+        InvalidInputError: There are too few or too many columns, or one is named twice.
         UnsupportedError: A column cannot be a key, or Spark cannot read the table.
     """
     opened = open_table(spark, table)
@@ -162,7 +162,7 @@ class _DuplicateSearch:
             return cache_rows(self._repeated(rows), shuffled=True)
 
     def _repeated(self, rows: DataFrame) -> DataFrame:
-        """Return the keys that are in several of some rows."""
+        """Return the keys that are in several of the given rows."""
         from pyspark.sql import functions as F
 
         counts = without_nulls(rows).groupBy(*self._names).agg(F.count("*").alias(ROWS))
@@ -171,12 +171,13 @@ class _DuplicateSearch:
     def _by_index(
         self, index: OpenedIndex, columns: Sequence[Column], live: pa.Table
     ) -> CachedRows | None:
-        """Search with an index; ``None`` where that is not worth it."""
+        """Search with an index, or return ``None`` if this is not worth it."""
         numbers = index.numbers(live.column("path"))
         covered = numbers[numbers >= 0]
         present = np.zeros(len(index.paths()), bool)
         present[covered] = True
-        # a segment knows the files of its catalogue alone: those of small ones are as new
+        # a segment knows only its own catalogue's files; files of small catalogues are treated as
+        # new
         main, first, last = _largest(index)
         inside = np.zeros_like(present)
         inside[first:last] = True
@@ -210,14 +211,14 @@ class _DuplicateSearch:
         inside: tuple[KeyRanges, Sequence[Column]] | None = None,
         among: DataFrame | None = None,
     ) -> CachedRows:
-        """Return keys in several rows of some files and of those that the index has not seen."""
+        """Return keys in several rows of some files and of the files that are not indexed."""
         plan = keep_some_files(index, np.array(numbers, np.int64))
         with read_by_plan(self._table, self._version, plan, self._columns) as rows:
             if inside is not None:
                 rows = self._inside(rows, *inside)  # noqa: PLW2901 - the rows that are grouped
             if among is not None:
                 rows = rows.join(among, self._names, "left_semi")  # noqa: PLW2901 - as above
-            # while what it reads is planned
+            # cached inside the context, because the plan applies only to reads planned now
             return cache_rows(self._repeated(rows), shuffled=True)
 
     def _inside(self, rows: DataFrame, ranges: KeyRanges, columns: Sequence[Column]) -> DataFrame:
@@ -227,7 +228,7 @@ class _DuplicateSearch:
         order = [f"key_{self._columns.index(column)}" for column in columns]
         by_bits = ranges.buckets() if [c.kind for c in columns] == ["integer"] else None
         if by_bits is not None:
-            # no row has to leave the JVM for that
+            # this needs no Python worker
             shift, buckets = by_bits
             wanted = F.broadcast(frame_of_rows(self._spark, buckets))
             key = F.col(order[0]).cast("bigint")
@@ -242,7 +243,7 @@ class _DuplicateSearch:
         return some.select(*(F.col(name).cast(types[name]).alias(name) for name in self._names))
 
     def _keys_of_files(self, index: OpenedIndex, numbers: np.ndarray) -> CachedRows:
-        """Return the keys of some files and of those that the index has not seen."""
+        """Return the keys of some files, and of the files that are not indexed."""
         plan = keep_some_files(index, numbers)
         with read_by_plan(self._table, self._version, plan, self._columns) as rows:
             return cache_rows(without_nulls(rows).distinct(), shuffled=True)
@@ -255,7 +256,7 @@ class _DuplicateSearch:
         return numbers_of_keys(in_order.toDF(*names), index, columns, self._table)
 
     def _merged(self, parts: Sequence[CachedRows]) -> CachedRows:
-        """Return the keys of all parts; what an earlier part says of a key counts."""
+        """Return the keys of all parts. If several parts have a key, the earliest counts."""
         from pyspark.sql import functions as F
 
         if not parts:
@@ -272,7 +273,7 @@ class _DuplicateSearch:
 
 
 def _largest(index: OpenedIndex) -> tuple[str, int, int]:
-    """Return the catalogue with most files, and where its files begin and end in the numbering."""
+    """Return the catalogue with the most files, and the range of its files in the numbering."""
     first = 0
     best = ("", 0, 0)
     for name, files in index.files():
@@ -285,9 +286,9 @@ def _largest(index: OpenedIndex) -> tuple[str, int, int]:
 def _shared_keys(
     spark: SparkSession, index: OpenedIndex, catalogue: str, live: np.ndarray
 ) -> tuple[KeyRanges | None, np.ndarray] | None:
-    """Return the keys of a catalogue that several live files hold, and the files that hold them.
+    """Return the keys of a catalogue that several live files hold, and these files.
 
-    ``None`` for too many.
+    The result is ``None`` if there are too many such keys.
     """
     segments = [
         (at,) for at, entry in enumerate(index.snapshot.segments) if entry.catalogue == catalogue
@@ -308,7 +309,7 @@ def _shared_keys(
     ]
     joined = KeyRanges.joined(parts)
     if joined is None and any(len(part.lows) for part in parts):
-        # keys of both physical types: a column was promoted
+        # keys have both physical types, because the column was promoted
         return None
     return joined, files.astype(np.int64)
 
@@ -320,7 +321,7 @@ def _whole(column: pa.ChunkedArray) -> pa.Array:
 def _shared_in_segments(
     batches: Iterable[pa.RecordBatch], *, task: LookUpTask
 ) -> Iterator[pa.RecordBatch]:
-    """Turn numbers of segments into ranges of keys that several files hold, and these files."""
+    """Turn numbers of segments into the ranges of keys that several files hold, and these files."""
     numbers = [at for batch in batches for at in batch.column(0).to_pylist()]
     if not numbers:
         return

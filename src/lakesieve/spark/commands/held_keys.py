@@ -1,4 +1,4 @@
-"""Which of given keys a version of a table has, by its indexes and the files that these name."""
+"""Find which of given keys a table version has, from its indexes and the files that they name."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from lakesieve.spark.tables import SparkTable
     from lakesieve.tables import Column, TableVersion
 
-# rows whose keys, and those of them that are held, pass through this process
+# most rows whose keys, and those keys that the table has, pass through this process
 _LOCAL = 100_000
 _ONE_FILE = 10_000
 
@@ -42,7 +42,7 @@ _ONE_FILE = 10_000
 def usable_indexes(
     spark: SparkSession, table: SparkTable, location: str | None
 ) -> tuple[list[OpenedIndex], list[Reason]]:
-    """Open the indexes of a table as they are now; also tell why others cannot be opened."""
+    """Open the current indexes of a table, with coded reasons for those that cannot be opened."""
     indexes: list[OpenedIndex] = []
     reasons: list[Reason] = []
     for name, store in access_by(spark).stores(table.reader, location).items():
@@ -71,7 +71,7 @@ class HeldKeys:
         self._spark = spark
         self._rule = installed_rule(spark)
         indexes, self.reasons = usable_indexes(spark, table, location)
-        # the index that begins with most of the key columns
+        # the index that begins with the most key columns
         self._best = max(indexes, key=self._leading, default=None)
         self.index: str | None = None
         self.files_read: int | None = None
@@ -94,11 +94,11 @@ class HeldKeys:
         """Return the rows whose keys no row of a version has.
 
         Args:
-            given: Rows with keys, each key once.
+            given: Rows with distinct keys.
             on: Their key columns.
             version: The version.
-            known: Their keys, where they are at hand.
-            after: A version that has none of the keys: only files that came later are read.
+            known: The keys of the rows, if they are in memory.
+            after: A version that has none of the keys. Then only files that are newer are read.
         """
         from pyspark.sql import functions as F
 
@@ -118,7 +118,7 @@ class HeldKeys:
         with read_by_plan(self._table, version, plan, self._columns) as rows:
             sought = keys if local is None else local
             held = rows_with_keys(rows, sought, are_few=are_few, nulls_equal=False)
-            # within the context: what it reads is planned now
+            # planned inside the context, because the plan applies only to reads planned now
             left = None if local is None else self._left_of_few(given, on, held)
             if left is None:
                 left = _left_of_many(given, on, held, are_few=are_few)
@@ -130,10 +130,10 @@ class HeldKeys:
     def _left_of_few(
         self, given: CachedRows, on: Sequence[str], held: DataFrame
     ) -> CachedRows | None:
-        """Return the rows whose keys are not held; the held keys come back to this process.
+        """Return the rows whose keys the table lacks. The other keys are collected here.
 
-        ``None`` where that is more than Spark lets a driver take, as the rows of a table can be
-        many that have the same key.
+        The result is ``None`` if Spark refuses to collect so much: many rows of a table may have
+        the same key.
         """
         from py4j.protocol import Py4JJavaError
         from pyspark.errors import PySparkException
@@ -150,12 +150,15 @@ class HeldKeys:
             return None
         count = given.count - len(distinct.codes)
         left = _without_keys(given.rows, on, keys, are_few=True)
-        # few rows are one file, in each partition of the table
+        # a few rows become one file in each partition of the table
         return CachedRows(rows=left.coalesce(1) if count <= _ONE_FILE else left, count=count)
 
     @contextmanager
     def skipping_before(self, version: TableVersion, *, when: bool) -> Iterator[None]:
-        """Have reads of the table skip the files of a version that has none of the keys."""
+        """While the context is open, reads of the table skip the files of ``version``.
+
+        The caller knows that this version has none of the keys.
+        """
         plan = self._since(version) if when else None
         if plan is None:
             yield
@@ -175,7 +178,7 @@ class HeldKeys:
     def _candidates(
         self, keys: DataFrame, at_hand: pa.Table | None, version: TableVersion
     ) -> KeepTree | None:
-        """Return a plan of the files that can hold the keys; ``None`` where no index tells."""
+        """Return a plan of the files that may hold the keys, or ``None`` if no index can help."""
         index = self._best
         if index is None:
             return None
@@ -205,7 +208,7 @@ class HeldKeys:
 def _left_of_many(
     given: CachedRows, on: Sequence[str], held: DataFrame, *, are_few: bool
 ) -> CachedRows:
-    """Return the rows whose keys are not held; the held keys stay with the executors."""
+    """Return the rows whose keys the table lacks. The other keys stay on the executors."""
     keys = cache_rows(held)
     if not keys.count:
         keys.release()
@@ -226,13 +229,13 @@ def _without_keys(
 
 
 def _planned_whole(frame: DataFrame) -> DataFrame:
-    """Have a frame planned as a whole: the stages of adaptive execution take a quarter of a second.
+    """Plan a frame as a whole. Stages of adaptive execution would take a quarter of a second.
 
-    It has one join with rows that are at hand, of which nothing can be learned on the way.
+    Its only join is with rows in memory, so adaptive execution could learn nothing.
     """
     execution = frame._jdf.queryExecution()
     execution.optimizedPlan()
-    # looked at in this last step, whatever is set when the frame is evaluated
+    # the setting counts while this plans the frame, not when the frame is evaluated
     with session_settings(frame.sparkSession, {"spark.sql.adaptive.enabled": "false"}):
         execution.executedPlan()
     return frame

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _DUPLICATES = ("error", "first", "last")
 ATTEMPTS = 20
-# longest wait between two attempts; random, so that two writers do not retry in step
+# longest wait between two attempts, in seconds; random, so that two writers do not retry in step
 _SECONDS = 2.0
 _ONE_ROW = 'Keep one row of each key first, or give duplicates="first" or "last".'
 
@@ -53,40 +53,46 @@ def insert_new(
     location: str | None = None,
     dry_run: bool = False,
 ) -> RowChange:
-    """Append the rows whose keys are not in a table; rows that are there stay as they are.
+    """Append the rows whose keys are not in a table. Rows of existing keys stay as they are.
 
-    The index says which data files can hold the keys, and the key columns of those alone are read.
-    One commit of the table's own format, checked against what others committed since: of two
-    writers that insert the same new key at once, the second finds it. Iceberg and Delta promise
-    that among writers who insert by this function, and Iceberg against all others; Delta against
-    plain appends where ``delta.isolationLevel`` is ``Serializable``; Hudi has one writer at a time.
+    The index says which data files may hold the keys, and only their key columns are read. The
+    change is one commit of the table's own format, checked against commits that others made since.
+    If two writers insert the same new key at once, the second one finds it.
+
+    Iceberg guarantees this against all writers. Delta guarantees it among writers that use this
+    function, and against plain appends if ``delta.isolationLevel`` is ``Serializable``. Hudi has
+    one writer at a time.
 
     Args:
-        rows: All columns of the table, in any order; evaluated once. Or the path of a Parquet file,
-            or of a CSV file with a header line.
+        rows: All columns of the table, in any order, evaluated once. Or the path of a Parquet file,
+            or
+            of a CSV file with a header line.
         table: ``catalog.database.table``, ``delta:PATH`` or ``hudi:PATH``.
-        on: The key column or columns, without nulls in ``rows``. For Hudi the record key.
-        spark: The session; skipping is on for this call, and as it was afterwards.
-        duplicates: What to do where ``rows`` has a key more than once: ``"error"``, or keep the
-            ``"first"`` or the ``"last"`` of its rows in the order of the frame.
-        refresh: ``"after-write"`` indexes the new files in this call; ``"never"`` or ``None`` not.
-        txn: Name and number of a transaction: where the table has one of that name with that number
-            or a higher, nothing is done. Iceberg keeps it with the snapshot, Delta in the log.
+        on: The key column or columns, without nulls in ``rows``. For Hudi, the record key.
+        spark: The session. Skipping is on during this call, and then as it was before.
+        duplicates: What to do if ``rows`` has a key more than once: raise an ``"error"``, or keep
+            the
+            ``"first"`` or the ``"last"`` row of the key in the order of the frame.
+        refresh: ``"after-write"`` indexes the new files in this call; ``"never"`` or ``None`` does
+            not.
+        txn: Name and number of a transaction. If the table has a transaction of this name with the
+            same or a higher number, nothing is done. Iceberg stores it with the snapshot, Delta in
+            the log.
         location: A further root to search for indexes.
-        dry_run: Only tell how many rows are new.
+        dry_run: Change nothing. Only return how many rows are new.
 
     Returns:
-        What was done: ``keys`` were given, ``inserted`` of them, the others were there.
+        The result: ``keys`` were given, ``inserted`` of them were new, the others existed already.
 
     Raises:
-        NotFoundError: No such table, or ``rows`` lacks a column.
-        InvalidInputError: Keys that are null or not unique, columns of other types or too many.
+        NotFoundError: The table does not exist, or ``rows`` lacks a column.
+        InvalidInputError: Keys are null or not unique, or columns have other types or are unknown.
         UnsupportedError: The table cannot be changed by these keys.
-        CommitConflictError: Others commit all the time.
+        CommitConflictError: Other writers committed during each attempt.
     """
     if duplicates not in _DUPLICATES:
         raise InvalidInputError(
-            f"duplicates={duplicates!r} is unknown.",
+            f"duplicates={duplicates!r} is not a known value.",
             kind=ErrorKind.INVALID_ARGUMENT,
             hint="Give 'error', 'first' or 'last'.",
         )
@@ -121,27 +127,27 @@ def _insert_new(rows: DataFrame | str, request: ChangeRequest, duplicates: str) 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _GivenRows:
-    """Rows with keys, each key once."""
+    """Rows with distinct keys."""
 
     rows: CachedRows
     keys: pa.Table | None
 
 
 def _checked(rows: DataFrame, changer: RowChanger, duplicates: str) -> _GivenRows:
-    """Check the keys, and keep one row of each by the rule."""
+    """Check the keys, and keep one row of each key as the rule says."""
     on = [quoted(name) for name in changer.on]
     count = rows.count()
     keys = arrow_of(rows.select(*on)) if count <= FEW else None
     if keys is not None and _are_keys(keys, changer.columns):
         return _GivenRows(rows=CachedRows(rows=rows, count=count), keys=keys)
-    # many, or some that are nulls or there twice: Spark finds out which
+    # too many keys, nulls or duplicates: let Spark find out which
     check_keys(rows, changer.on)
     chosen = _one_of_each(CachedRows(rows=rows, count=count), changer.on, duplicates)
     return _GivenRows(rows=chosen, keys=None)
 
 
 def _are_keys(keys: pa.Table, columns: Sequence[Column]) -> bool:
-    """Whether none of them is null or there twice."""
+    """Return whether no key is null and no key occurs twice."""
     if any(column.null_count for column in keys.columns):
         return False
     distinct = sorted_codes(key_types(columns), keys.columns, is_prefix=False).codes
@@ -149,7 +155,7 @@ def _are_keys(keys: pa.Table, columns: Sequence[Column]) -> bool:
 
 
 def _one_of_each(given: CachedRows, on: Sequence[str], duplicates: str) -> CachedRows:
-    """One row of each key, by the rule for keys that are given more than once."""
+    """Keep one row of each key, by the rule for keys that are given more than once."""
     from pyspark.sql import functions as F
 
     rows = given.rows
@@ -167,27 +173,28 @@ def _one_of_each(given: CachedRows, on: Sequence[str], duplicates: str) -> Cache
 
 
 def _inserted(given: _GivenRows, changer: RowChanger, held: HeldKeys) -> ChangeOutcome:
-    """Append the rows that are new, again and again while others commit rows in between."""
+    """Append the new rows. Try again if other writers commit rows in between."""
     request, on = changer.request, changer.on
     base = changer.table.reader.version()
     new = held.without(given.rows, on, base, known=given.keys)
     for attempt in range(ATTEMPTS):
         if request.dry_run:
             return ChangeOutcome(inserted=new.count)
-        # a transaction is kept even if nothing is new, so that it is not done later
+        # record the transaction even if nothing is new, so that a repeated call does not insert
+        # later
         if not new.count and request.txn is None:
             return NOTHING
         with held.skipping_before(base, when=changer.changes.rereads):
             outcome = changer.changes.insert(new.rows, on, request.txn, base)
         if outcome is not None:
-            # Iceberg counts no rows of an append
+            # Iceberg does not count the rows of an append
             is_counted = outcome.known or outcome.inserted is not None
             return outcome if is_counted else replace(outcome, inserted=new.count)
         time.sleep(random.uniform(0, min(_SECONDS, 0.05 * 2**attempt)))
         before, base = base, changer.table.reader.version()
         new = held.without(new, on, base, after=before)
     raise CommitConflictError(
-        f"{request.table} got new rows during each of {ATTEMPTS} attempts to insert.",
+        f"{request.table} got new rows from other writers during each of {ATTEMPTS} attempts.",
         kind=ErrorKind.CONFLICT,
-        hint="Nothing was inserted. Try again when fewer writers are at work.",
+        hint="Nothing was inserted. Try again when fewer writers commit at the same time.",
     )

@@ -1,4 +1,4 @@
-"""Many keys looked up in an index by the executors: the data files that can hold each key."""
+"""Look up many keys in an index on the executors: find the data files that may hold each key."""
 
 from __future__ import annotations
 
@@ -33,27 +33,28 @@ if TYPE_CHECKING:
     from lakesieve.tables import Column, TableVersion
 
 FEW = 1_000_000
-"""Keys that are looked up in this process, and broadcast; more are left to the executors."""
+"""Most keys that this process looks up and broadcasts. The executors look up more keys."""
 
 NUMBERS, FILES = "numbers", "files"
-# behind the path of a file that may be rewritten in place
+# the end of the path of a file that may be rewritten in place
 _SIZE_AND_TIME = r"#\d+@-?\d+$"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookUpTask:
-    """What a task must know to look up keys: where the index is, not what is in it.
+    """What a task must know to look up keys: the place of the index, not its content.
 
     Args:
         storage: The index's root.
         commit: Number of the commit that is read.
-        write_id: Its identity.
+        write_id: Identity of the commit.
         key_types: Types of the given key columns.
-        is_prefix: Whether the index has more columns than those.
-        live: Bits of the covered files, in their numbering: whether a file is in the version.
-        rewritable: Whether paths of covered files tell size and time after the path itself.
-        batch_rows: How many keys are looked up at once, at least.
-        batch_pairs: How many files of keys are handed on at once, of several keys at most.
+        is_prefix: True if the index has more columns than the keys.
+        live: Bits of the covered files, by number: whether the version has the file.
+        rewritable: True if the paths of covered files end with size and time.
+        batch_rows: Fewest keys that are looked up at once.
+        batch_pairs: Most (key, file) pairs in one batch of the result, unless a single key has
+            more.
     """
 
     storage: Storage
@@ -76,7 +77,10 @@ class LookUpTask:
         live: np.ndarray | None = None,
         rewritable: bool = False,
     ) -> LookUpTask:
-        """Describe a look-up in an index as it is now; by default all covered files are live."""
+        """Describe a look-up in the current state of an index.
+
+        By default, all covered files are live.
+        """
         bits = np.ones(len(index.paths()), bool) if live is None else live
         return cls(
             storage=index.storage,
@@ -89,12 +93,12 @@ class LookUpTask:
         )
 
     def open(self) -> tuple[OpenedIndex, np.ndarray]:
-        """Open the index in a task; also tell which of the covered files are live."""
+        """Open the index in a task, and return which of the covered files are live."""
         store = IndexStore(self.storage)
         state = store.snapshot(self.commit)
         if state.write_id != self.write_id:
             raise InvalidInputError(
-                "The index was dropped and created again since the keys were given.",
+                "The index was dropped and created again after the look-up was planned.",
                 kind=ErrorKind.INVALID_ARGUMENT,
                 hint="Call locate again.",
             )
@@ -105,14 +109,14 @@ class LookUpTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class KeyFiles:
-    """The keys of a frame, each once, with the data files of a table version that can hold it.
+    """The distinct keys of a frame, with the data files of a table version that may hold them.
 
     Args:
         rows: ``key_0`` and so on, ``numbers`` of covered files, and the paths of these ``files``.
         columns: The key columns that the frame has.
         names: Their names in the frame.
-        uncovered: Live data files that the index has not seen: any of them can hold any key.
-        files: Live data files of the version.
+        uncovered: Live data files that are not indexed. Each may hold any key.
+        files: Number of live data files of the version.
         commit: The index's commit that is read.
     """
 
@@ -137,23 +141,23 @@ def look_up(
     """Plan the look-up of a frame of keys in one version of a table.
 
     Args:
-        keys: Columns named like the index's, or like the first few of them.
+        keys: Columns named like the index's columns, or like its leading columns.
         index: The index.
-        table: Its table.
+        table: The table of the index.
         version: The version.
-        columns: The index's columns in that version.
-        taken: Names of columns of the answer, which no key column may have.
-        at_once: Whether there are only as many tasks as can run at the same time: Spark caches all
-            partitions of a frame, however small.
+        columns: The index's columns in this version.
+        taken: Names of the result's columns, which no key column may have.
+        at_once: True to use only as many tasks as can run at the same time: Spark caches all
+            partitions of a frame, even empty ones.
     """
     name = table.reader.name
     leading = key_columns_of(keys.columns, columns, name)
     _check_names(leading, name, taken)
     given = given_keys(keys, leading, name)
     live = table.reader.live_files(version)
-    shown = live.column("location" if "location" in live.column_names else "path")
+    table_paths = live.column("location" if "location" in live.column_names else "path")
     covered = index.paths()
-    # a file that several deltas cover is named by the first of them
+    # a file that several deltas cover has the number of the first one
     positions = pc.index_in(live.column("path"), value_set=covered)
     is_live = np.zeros(len(covered), bool)
     is_live[positions.drop_null().to_numpy()] = True
@@ -166,15 +170,15 @@ def look_up(
     )
     spelled = None
     if "scanned" in live.column_names:
-        # the table spells paths otherwise than the index
-        by_number = shown.take(pc.index_in(covered, value_set=live.column("path")))
+        # the table spells paths in another way than the index
+        by_number = table_paths.take(pc.index_in(covered, value_set=live.column("path")))
         paths = pc.coalesce(by_number, covered).to_pylist()
         spelled = keys.sparkSession.sparkContext.broadcast(paths)
     return KeyFiles(
         rows=_looked_up(keys, given, task, spelled, at_once=at_once),
         columns=leading,
         names=[key.name for key in given],
-        uncovered=tuple(shown.filter(pc.is_null(positions)).to_pylist()),
+        uncovered=tuple(table_paths.filter(pc.is_null(positions)).to_pylist()),
         files=live.num_rows,
         commit=task.commit,
     )
@@ -183,9 +187,9 @@ def look_up(
 def numbers_of_keys(
     keys: DataFrame, index: OpenedIndex, columns: Sequence[Column], table: SparkTable
 ) -> np.ndarray:
-    """Return the numbers of the covered files that can hold one of many keys.
+    """Return the numbers of the covered files that may hold one of many keys.
 
-    The frame has the first columns of the index, in its order.
+    The frame has the leading columns of the index, in its order.
     """
     from pyspark.sql import functions as F
 
@@ -200,9 +204,9 @@ def _check_names(columns: Sequence[Column], table: str, taken: Sequence[str]) ->
         name = ".".join(column.path).lower()
         if name in taken:
             raise InvalidInputError(
-                f"A key column of {table} is called {name}, like a column of the answer.",
+                f"A key column of {table} is named {name}, like a column of the result.",
                 kind=ErrorKind.INVALID_ARGUMENT,
-                hint="Rename the column of the table; the index stays as it is.",
+                hint="Rename the column of the table. The index remains valid.",
             )
 
 
@@ -214,10 +218,10 @@ def _looked_up(
     *,
     at_once: bool = False,
 ) -> DataFrame:
-    """Return each key once, as ``key_0`` and so on, with ``numbers`` and ``files``."""
+    """Return the distinct keys as ``key_0`` and so on, with ``numbers`` and ``files``."""
     from pyspark.sql import functions as F
 
-    # strings go as bytes, so that no decoding can fail
+    # strings are passed as bytes, so that no decoding can fail
     passed = ["binary" if key.key_type.kind == "string" else key.type for key in given]
     names = [f"key_{at}" for at in range(len(given))]
     typed_keys = keys.select(
@@ -226,7 +230,7 @@ def _looked_up(
             for key, kind, name in zip(given, passed, names, strict=True)
         )
     )
-    # neighbours go to one task in order, which so reads every row group once
+    # each task gets neighbouring keys in order, so that it reads every row group once
     tasks = (keys.sparkSession.sparkContext.defaultParallelism,) if at_once else ()
     in_order = typed_keys.repartitionByRange(*tasks, *names).sortWithinPartitions(*names)
     schema = ", ".join(f"{name} {kind}" for name, kind in zip(names, passed, strict=True))
@@ -245,7 +249,7 @@ def files_of_keys(
     task: LookUpTask,
     spelled: Broadcast[list[str]] | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Turn batches of sorted keys into each key once, with its live covered files."""
+    """Turn batches of sorted keys into distinct keys with their live covered files."""
     tables = gathered(batches, task.batch_rows)
     first = next(tables, None)
     if first is None:
@@ -272,13 +276,13 @@ def files_of_keys(
 def _with_lists(
     keys: pa.Table, which: np.ndarray, numbers: np.ndarray, names: pa.Array, pairs: int
 ) -> Iterator[pa.RecordBatch]:
-    """Give each key the list of its files: ``which`` key has the file of each number."""
+    """Give each key the list of its files. Key ``which[i]`` has the file ``numbers[i]``."""
     order = np.argsort(which, kind="stable")
     numbers = numbers[order]
     starts = np.searchsorted(which[order], np.arange(keys.num_rows + 1))
     first = 0
     while first < keys.num_rows:
-        # as many keys as have so many files together, one at least
+        # as many keys as have at most this many files together, but at least one key
         last = int(np.searchsorted(starts, starts[first] + pairs, side="right")) - 1
         last = max(first + 1, min(last, first + pairs))
         offsets = pa.array(starts[first : last + 1] - starts[first], pa.int32())
@@ -293,7 +297,7 @@ def _with_lists(
 def _fresh(
     task: LookUpTask, keys: pa.Table, last: pa.Scalar | None, *, null_done: bool
 ) -> tuple[pa.Array, np.ndarray]:
-    """Return the distinct codes of the keys that did not come before, and a row of each."""
+    """Return the distinct codes of the keys that did not come before, and one row of each."""
     columns = [column.combine_chunks() for column in keys.columns]
     distinct = sorted_codes(task.key_types, columns, is_prefix=task.is_prefix)
     codes, rows = distinct.codes, distinct.rows

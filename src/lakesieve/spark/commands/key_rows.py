@@ -1,4 +1,4 @@
-"""Rows of a table that have given keys, read from the data files that can hold the keys."""
+"""Read the rows of a table that have given keys, from the files that may hold the keys."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 def read_by_plan(
     table: SparkTable, version: TableVersion, plan: KeepTree | None, columns: Sequence[Column]
 ) -> Iterator[DataFrame]:
-    """Read the key columns of the data files that a plan keeps, row-level deletes applied.
+    """Read the key columns of the data files that a plan keeps, with row-level deletes applied.
 
-    What is read must be planned while the context is open, in which nothing else may read the
-    table. Without a plan, the session's rule prunes the read as it does any other.
+    Plan the read while the context is open: the plan applies only then, and to every read of the
+    table. Without a plan, the session's rule prunes the read like any other.
 
     Yields:
-        ``key_0``, ``key_1`` and so on.
+        A frame with the columns ``key_0``, ``key_1`` and so on.
     """
     rows = table.rows(version).select(*keys_of(columns))
     if plan is None:
@@ -51,7 +51,7 @@ def read_by_plan(
 
 
 def without_nulls(keys: DataFrame) -> DataFrame:
-    """Return the keys without a null; ``dropna`` would take NaN for one."""
+    """Return the keys without nulls. ``dropna`` would also drop NaN."""
     from pyspark.sql import functions as F
 
     return keys.where(reduce(and_, (F.col(quoted(name)).isNotNull() for name in keys.columns)))
@@ -73,7 +73,7 @@ def same_keys(
 def rows_with_keys(
     rows: DataFrame, keys: DataFrame, *, are_few: bool, nulls_equal: bool = True
 ) -> DataFrame:
-    """Return the rows that have one of the keys; columns of both have the same names."""
+    """Return the rows that have one of the keys. Columns of both have the same names."""
     from pyspark.sql import functions as F
 
     same = same_keys(rows, keys, rows.columns, nulls_equal=nulls_equal)
@@ -81,14 +81,14 @@ def rows_with_keys(
 
 
 def read_held_keys(
-    spark: SparkSession, table: SparkTable, wanted: KeysToFind
+    spark: SparkSession, table: SparkTable, sought: KeysToFind
 ) -> Iterator[list[pa.ChunkedArray]]:
-    """Read which of some keys are in rows of some data files, row-level deletes applied."""
-    if wanted.version.id is None:
+    """Read which of some keys are in rows of some data files, with row-level deletes applied."""
+    if sought.version.id is None:
         return
-    names = [f"key_{at}" for at in range(len(wanted.columns))]
-    keys = frame_of_rows(spark, pa.table(list(wanted.keys), names=names))
-    with read_by_plan(table, wanted.version, wanted.plan, wanted.columns) as rows:
-        held = arrow_of(rows_with_keys(rows, keys, are_few=False).distinct())
-    if held.num_rows:
-        yield held.columns
+    names = [f"key_{at}" for at in range(len(sought.columns))]
+    keys = frame_of_rows(spark, pa.table(list(sought.keys), names=names))
+    with read_by_plan(table, sought.version, sought.plan, sought.columns) as rows:
+        rows_held = arrow_of(rows_with_keys(rows, keys, are_few=False).distinct())
+    if rows_held.num_rows:
+        yield rows_held.columns

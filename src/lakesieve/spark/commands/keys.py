@@ -1,4 +1,4 @@
-"""Key columns of a frame that the user gives, checked against those of a table."""
+"""Check the key columns of a user's frame against the columns of a table."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class GivenKey:
 
     Args:
         name: Its name in the frame.
-        type: Its type as Spark writes it.
-        key_type: What its values are as keys.
+        type: Its Spark type, as text.
+        key_type: The key type of its values.
     """
 
     name: str
@@ -35,27 +35,27 @@ class GivenKey:
 
 
 def given_keys(keys: DataFrame, columns: Sequence[Column], table: str) -> list[GivenKey]:
-    """Find columns of a table in a frame by name, whose values compare like the table's."""
+    """Find columns of a table in a frame by name. Their values must compare like the table's."""
     names = [".".join(column.path) for column in columns]
-    fields = _fields_of(keys, names, f"Name its columns like those of {table}.")
+    fields = _fields_of(keys, names, f"Name the columns like those of {table}.")
     return [_given_key(*each, table) for each in zip(fields, columns, strict=True)]
 
 
 def _given_key(field: StructField, column: Column, table: str) -> GivenKey:
     key_type, name = _key_type(field.dataType), field.dataType.simpleString()
     if key_type is None or (key_type.kind, key_type.scale) != (column.kind, column.scale):
-        raise _other_type(field, f"{'.'.join(column.path)} of {table} of type {column.type}")
+        raise _other_type(field, f"but {'.'.join(column.path)} of {table} has type {column.type}")
     return GivenKey(name=field.name, type=name, key_type=key_type)
 
 
 def _fields_of(rows: DataFrame, names: Sequence[str], hint: str) -> list[StructField]:
-    """Return the columns of a frame that have some names, whatever their case."""
+    """Return the columns of a frame with some names, regardless of case."""
     fields = {field.name.lower(): field for field in rows.schema.fields}
     missing = [name for name in names if name.lower() not in fields]
     if missing:
         raise NotFoundError(
             f"The given frame has no column {', '.join(missing)}; "
-            f"it has {', '.join(rows.columns) or 'none'}.",
+            f"its columns are {', '.join(rows.columns) or 'none'}.",
             kind=ErrorKind.COLUMN_NOT_FOUND,
             hint=hint,
         )
@@ -65,16 +65,16 @@ def _fields_of(rows: DataFrame, names: Sequence[str], hint: str) -> list[StructF
             raise InvalidInputError(
                 f"The given frame has the column {name} twice.",
                 kind=ErrorKind.INVALID_ARGUMENT,
-                hint="Leave one of them out, or rename it.",
+                hint="Remove or rename one of these columns.",
             )
     return [fields[name.lower()] for name in names]
 
 
 def _other_type(field: StructField, wanted: str) -> InvalidInputError:
     return InvalidInputError(
-        f"The given column {field.name} is of type {field.dataType.simpleString()}, {wanted}.",
+        f"The given column {field.name} has type {field.dataType.simpleString()}, {wanted}.",
         kind=ErrorKind.INVALID_ARGUMENT,
-        hint="Cast it to the table's type first.",
+        hint="Cast the column to the table's type first.",
     )
 
 
@@ -88,7 +88,7 @@ def _key_type(data_type: DataType) -> KeyType | None:
         return None
     if data_type.simpleString().startswith("string collate"):
         raise UnsupportedError(
-            f"Values of the type {data_type.simpleString()} do not compare by their bytes.",
+            f"Values of type {data_type.simpleString()} do not compare by their bytes.",
             kind=ErrorKind.UNSUPPORTED_TYPE,
             hint="Cast the column to string first.",
         )
@@ -101,7 +101,7 @@ _WIDENED = (("byte", "short", "integer", "long"), ("float", "double"))
 def given_rows(
     rows: DataFrame, target: DataFrame, names: Sequence[str] | None, table: str
 ) -> DataFrame:
-    """Return columns of a frame by their names, in the order and of the types of a table's."""
+    """Return the columns of a frame by name, in the order and with the types of a table."""
     from pyspark.sql import functions as F
 
     wanted = [f for f in target.schema.fields if names is None or f.name in names]
@@ -113,11 +113,11 @@ def given_rows(
         raise InvalidInputError(
             f"{table} has no column {', '.join(unknown)}.",
             kind=ErrorKind.INVALID_ARGUMENT,
-            hint="Leave it out of the given frame, or add it to the table first.",
+            hint="Remove the column from the given frame, or add it to the table first.",
         )
     for mine, theirs in zip(given, wanted, strict=True):
         if not _fits(mine.dataType, theirs.dataType):
-            raise _other_type(mine, f"that of {table} of type {theirs.dataType.simpleString()}")
+            raise _other_type(mine, f"but {table} has type {theirs.dataType.simpleString()}")
     return rows.select(
         *(
             F.col(quoted(mine.name)).cast(theirs.dataType).alias(theirs.name)
@@ -127,7 +127,7 @@ def given_rows(
 
 
 def rows_in(path: str, spark: SparkSession, target: DataFrame) -> DataFrame:
-    """Read a Parquet file, or a CSV file with a header line as the types of a table's columns."""
+    """Read a Parquet file, or a CSV file with a header, with the types of a table's columns."""
     from pyspark.errors import PySparkException
     from pyspark.sql.types import StringType, StructField, StructType
 
@@ -137,7 +137,7 @@ def rows_in(path: str, spark: SparkSession, target: DataFrame) -> DataFrame:
         types = {field.name.lower(): field.dataType for field in target.schema.fields}
         named = spark.read.option("header", value=True).csv(path).columns
         fields = [StructField(name, types.get(name.lower(), StringType())) for name in named]
-        # a value of another type is an error, and no null
+        # a value of another type must be an error, not a null
         reader = spark.read.option("header", value=True).option("mode", "FAILFAST")
         return reader.schema(StructType(fields)).csv(path, enforceSchema=False)
     except PySparkException as error:
@@ -149,7 +149,7 @@ def rows_in(path: str, spark: SparkSession, target: DataFrame) -> DataFrame:
 
 
 def _fits(given: Any, wanted: Any) -> bool:
-    """Tell whether all values of a type are values of another."""
+    """Return whether all values of one type are also values of another."""
     if given.simpleString() == wanted.simpleString() or given.typeName() == "void":
         return True
     if given.typeName() == wanted.typeName() == "decimal":

@@ -1,4 +1,4 @@
-"""The data files that can hold each of many keys, as pairs."""
+"""Find the data files that may hold each of many keys, as pairs."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ _FILE = "file"
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class KeyLocations:
-    """Which data files can hold which keys.
+    """Pairs of keys and the data files that may hold them.
 
     Args:
-        pairs: The key columns and ``file``, one row a (key, data file) pair, each once. A key that
-            no indexed file can hold is not in it. Looked up whenever it is evaluated, always in the
-            same state of index and table.
-        uncovered: Live data files that the index has not seen: any of them can hold any key.
-        files: Live data files of the version.
+        pairs: The key columns and ``file``, with one row for each distinct pair. A key that no
+            indexed
+            file can hold is not in it. It is looked up at each evaluation, always in the same state
+            of the index and the table.
+        uncovered: Live data files that are not indexed. Each may hold any key.
+        files: Number of live data files of the version.
         version: The table version, or ``None`` for a table without data.
         index: The index's name.
         commit: The index's commit that is read.

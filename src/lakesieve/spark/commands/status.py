@@ -1,4 +1,4 @@
-"""The row-level deletes of a table, and the commands that get rid of them."""
+"""Report the row-level deletes of a table, and the commands that remove them."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ def status(
     version: str | int | None = None,
     threshold: float = MARKED_FILES,
 ) -> TableStatus:
-    """Tell how many data files carry row-level deletes, and suggest what gets rid of them.
+    """Count the data files with row-level deletes, and suggest commands that remove the deletes.
 
-    Metadata alone is read. For equality deletes of Iceberg see ``lakesieve.deletes.status``.
+    Only metadata is read. For equality deletes of Iceberg see ``lakesieve.deletes.status``.
 
     Args:
         table: ``catalog.database.table``; or ``iceberg:PATH``, ``delta:PATH``, ``hudi:PATH``.
         spark: The session.
         version: Snapshot id, time, tag or branch; ``None`` is the current version.
-        threshold: Share of the data files, 0 to 1, above which upkeep is suggested.
+        threshold: Share of the data files, 0 to 1, above which a command is suggested.
 
     Raises:
-        NotFoundError: There is no such table or version.
+        NotFoundError: The table or the version does not exist.
         UnsupportedError: Spark cannot read the table.
     """
     opened = open_table(spark, table)

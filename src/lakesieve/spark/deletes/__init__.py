@@ -1,1 +1,1 @@
-"""Equality deletes: planning, status, reading, conversion; `lakesieve.deletes` is public."""
+"""Equality deletes: planning, status, reading, conversion. `lakesieve.deletes` is public."""

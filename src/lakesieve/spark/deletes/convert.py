@@ -1,4 +1,4 @@
-"""Converting equality deletes away, to position delete files or deletion vectors."""
+"""Convert equality deletes to position delete files or deletion vectors."""
 
 from __future__ import annotations
 
@@ -53,28 +53,32 @@ def convert(
 ) -> Conversion:
     """Replace a table's equality deletes by position delete files (v2) or deletion vectors (v3).
 
-    The table's rows stay as they are. Nothing is visible before the commit, which is refused and
-    done again from fresh metadata if another writer removed a data file, a delete file, or gave a
-    data file a deletion vector of its own.
+    The table's rows stay as they are. Nothing is visible before the commit. The commit is refused
+    if another writer removed a data file or a delete file, or gave a data file a deletion vector.
+    Then the conversion starts again from fresh metadata.
 
     Args:
         table: ``catalog.database.table`` or ``iceberg:PATH``.
         spark: A classic (not Connect) session.
-        branch: The branch to convert; ``None`` is the current version's.
-        location: A further root to search for indexes. With one on equality columns only the data
-            files are searched that hold a deleted key.
-        dry_run: Only plan, without indexes, and tell what there is to do.
-        partial_progress: Commit each part of the table that shares no delete file with the rest,
-            a partition for example, as soon as it is done. A conversion that was broken off goes
-            on from there.
+        branch: The branch to convert; ``None`` for that of the current version.
+        location: A further root to search for indexes. With an index on equality columns, only data
+            files that may hold a deleted key are searched.
+        dry_run: Change nothing. Only plan, without indexes, and return what would be done.
+        partial_progress: Commit each part of the table as soon as it is converted. A part, such as
+            a
+            partition, shares no delete file with the rest. After an interruption, the next
+            conversion continues with the remaining parts.
         attempts: How often a part is tried.
         progress: Called with each :class:`ConversionProgress`.
 
     Raises:
-        NotFoundError: There is no such table or branch.
-        InvalidInputError: Its name selects another branch.
-        UnsupportedError: Encrypted, not Iceberg's, out of Python's reach, or ``spark.wap.id`` set.
-        CommitConflictError: Others were faster each time, or it is unknown whether a commit landed.
+        NotFoundError: The table or the branch does not exist.
+        InvalidInputError: The table's name selects another branch.
+        UnsupportedError: The table is encrypted, is not an Iceberg table, or is in storage that
+            Python cannot reach; or ``spark.wap.id`` is set.
+        CommitConflictError: Other writers were faster in each attempt, or the outcome of a commit
+        is
+            unknown.
     """
     locations = () if location is None else (location,)
     run = _Run(table=table, spark=spark, branch=branch, locations=locations, progress=progress)
@@ -91,9 +95,10 @@ def convert(
             failures += 1
             if failures >= attempts:
                 raise CommitConflictError(
-                    f"Another writer changed {table} in each of {attempts} attempts: {refused}",
+                    f"Another writer changed {table} during each of {attempts} attempts: {refused}",
                     kind=ErrorKind.CONFLICT,
-                    hint="The table is as others left it; try later, or with partial_progress.",
+                    hint="The conversion changed nothing more. Try again later, or with "
+                    "partial_progress.",
                 )
             run.conflicts += 1
             deletes = run.find()
@@ -103,25 +108,25 @@ def convert(
 
 
 def _target(table: IcebergTable, branch: str | None) -> str | None:
-    """Return the branch to commit to; ``None`` for ``main``.
+    """Return the branch to commit to, or ``None`` for ``main``.
 
     Raises:
         InvalidInputError: The table's name selects another branch.
-        UnsupportedError: The session's commits would be staged.
+        UnsupportedError: The session's commits would only be staged.
     """
     current = table.write_branch
     if branch is not None and table.branches.selected not in {None, branch}:
         raise InvalidInputError(
-            f"{table.name} selects another branch than branch={branch!r}.",
+            f"{table.name} names a branch, but branch={branch!r} names another.",
             kind=ErrorKind.INVALID_ARGUMENT,
-            hint="Name the branch once.",
+            hint="Name the branch only once.",
         )
     return current if branch is None else branch
 
 
 @dataclass(slots=True, kw_only=True)
 class _Run:
-    """One conversion: its options, and what it did so far."""
+    """One conversion: its options, and the work done so far."""
 
     table: str
     spark: SparkSession
@@ -138,14 +143,14 @@ class _Run:
     reasons: list[Reason] = field(default_factory=list)
     commits: int = 0
     conflicts: int = 0
-    # the branch to commit to; it is read as main where it is a WAP branch that is not there yet
+    # the branch to commit to; a WAP branch that does not exist yet is read from main
     target: str | None = field(init=False)
 
     def __post_init__(self) -> None:
         self.target = _target(opened_iceberg(self.spark, self.table), self.branch)
 
     def find(self) -> VersionDeletes:
-        """Find what there is to convert."""
+        """Find the deletes to convert."""
         self.tell("plan", 0, 1)
         deletes = deletes_of_version(self.spark, self.table, self.branch)
         encryption = str(deletes.table.encryption().getClass().getSimpleName())
@@ -153,21 +158,21 @@ class _Run:
             raise UnsupportedError(
                 f"The table {self.table} is encrypted.",
                 kind=ErrorKind.UNSUPPORTED_TABLE,
-                hint="Delete files cannot be written for it; deletes.read works.",
+                hint="lakesieve cannot write delete files for it. Use deletes.read instead.",
             )
         return deletes
 
     def narrow(self, deletes: VersionDeletes) -> None:
-        """Leave out data files that indexes know to hold no deleted key."""
+        """Leave out data files that contain no deleted key according to indexes."""
         if deletes.reached_files:
             self.reasons = narrow(self.spark, deletes, self.locations)
 
     def convert(self, deletes: VersionDeletes, *, partial_progress: bool) -> str | None:
-        """Convert deletes; return why a commit was refused, or ``None``."""
+        """Convert deletes. Return why a commit was refused, or ``None``."""
         units = list(range(deletes.units)) if partial_progress and deletes.units else [ALL]
         for number, unit in enumerate(units):
             self.tell("write", number, len(units))
-            # those that reach nothing go with the first commit
+            # delete files that reach nothing are removed by the first commit
             refused = self._unit(deletes, unit, dangling=number == 0)
             if refused is not None:
                 return refused
@@ -178,7 +183,7 @@ class _Run:
         location = f"{_data_folder(deletes.table)}/{folder}"
         options = storage_options(self.spark, partial(file_io_of, self.spark, deletes.table))
         storage = open_storage(location, options(location), renew=options.renewed)
-        # from the moment the commit is tried, only a refusal proves that its files are not in use
+        # once the commit is tried, its files may be in use, unless the commit is refused
         keep: set[str] = set()
         try:
             rows = self._write(deletes, unit, storage, location)
@@ -189,13 +194,14 @@ class _Run:
                 keep = set()
                 return why
         finally:
-            # what failed and repeated tasks left behind goes as well
+            # this also removes files of failed and repeated tasks
             _delete_others(storage, keep)
         if outcome == "unknown":
             raise CommitConflictError(
-                f"It is unknown whether the commit to {self.table} landed: {why}",
+                f"It is unknown whether the commit to {self.table} succeeded: {why}",
                 kind=ErrorKind.COMMIT_UNKNOWN,
-                hint="Look at the table's history; convert again, which does nothing if it did.",
+                hint="Look at the table's history, or convert again. If the commit succeeded, that "
+                "does nothing.",
             )
         self._count(deletes, unit, rows, dangling=dangling)
         return None
@@ -214,7 +220,7 @@ class _Run:
     def _commit(
         self, deletes: VersionDeletes, unit: int, rows: list[Row], *, dangling: bool
     ) -> tuple[str, str]:
-        """Return the status and, unless it was committed, the reason."""
+        """Return the status and, unless the commit succeeded, the reason."""
         written = json.dumps([{name: row[name] for name in _COMMITTED} for row in rows])
         mark = f"{self.id}-{uuid.uuid4().hex[:8]}"
         commit = own_class(self.spark, "deletes.DeleteCommit")(deletes.java).commit
@@ -246,7 +252,7 @@ class _Run:
         )
 
     def outlook(self, deletes: VersionDeletes, *, partial_progress: bool) -> Conversion:
-        """Tell what is to be done, before any of it."""
+        """Return what would be done, before any work."""
         removed, records, files, rows = deletes.extent(ALL, dangling=True)
         self.removed_files, self.removed_records = removed, records
         self.scanned_files, self.scanned_rows = files, rows

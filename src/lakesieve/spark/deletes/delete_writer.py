@@ -1,4 +1,4 @@
-"""The stage of a conversion that runs in Python workers: positions to delete files."""
+"""Write delete files in Python workers, from the positions that a conversion found."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _POSITION_DELETES = pa.schema(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteFolder:
-    """Where delete files are written: the folder, and the folder as the table spells it.
+    """The folder for delete files, and its spelling in the table.
 
     With ``vectors``, deletion vectors are written instead of position delete files.
     """
@@ -52,10 +52,10 @@ class DeleteFolder:
 
 
 def write_deletes(folder: DeleteFolder) -> Stage:
-    """Make the stage: sorted (data file, position, is new) rows to delete files.
+    """Return the stage that turns sorted (data file, position, is new) rows into delete files.
 
-    Rows that are not new are positions deleted before: a deletion vector must repeat them. A data
-    file without a new one gets no file.
+    Rows that are not new are positions that were deleted before, which a deletion vector must
+    repeat. A data file without new positions gets no delete file.
     """
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -66,7 +66,7 @@ def write_deletes(folder: DeleteFolder) -> Stage:
 
 
 def _files(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, np.ndarray, int]]:
-    """Gather each data file's positions; how many of them are new."""
+    """Yield each data file's positions and how many of them are new."""
     current: str | None = None
     gathered: list[np.ndarray] = []
     new = 0
@@ -83,7 +83,7 @@ def _files(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, np.ndarray,
 
 
 def _stretches(batch: pa.RecordBatch) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Cut a batch where the data file changes."""
+    """Split a batch where the data file changes."""
     if batch.num_rows == 0:
         return
     names = batch.column(0).dictionary_encode()
@@ -134,7 +134,7 @@ def _row(blob: VectorBlob, positions: np.ndarray, new: int) -> dict[str, Any]:
 def _put(
     folder: DeleteFolder, data: bytes, extension: str, rows: list[dict[str, Any]]
 ) -> pa.RecordBatch:
-    """Write a delete file; return a row for each data file that it has deletes of."""
+    """Write a delete file. Return a row for each data file to which its deletes apply."""
     name = f"{uuid.uuid4().hex}-deletes.{extension}"
     folder.storage.create(name, data)
     file = {"file": f"{folder.location}/{name}", "size": len(data)}

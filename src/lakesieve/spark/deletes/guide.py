@@ -1,4 +1,4 @@
-"""Indexes on the equality columns tell which data files hold a deleted key."""
+"""Use indexes on the equality columns to find the data files that hold a deleted key."""
 
 from __future__ import annotations
 
@@ -41,22 +41,22 @@ if TYPE_CHECKING:
 _BATCH_ROWS = 500_000
 _FIRST_ROWS = 20_000
 _HELD = "held binary"
-# a task of its own is worth it from this many keys on
+# from this many keys on, a task of its own is worth it
 _TASK_ROWS = 50_000
 
 
 def narrow(
     spark: SparkSession, deletes: VersionDeletes, locations: Iterable[str] = ()
 ) -> list[Reason]:
-    """Leave out data files that hold no deleted key, by indexes on the equality columns.
+    """Leave out data files without deleted keys, by indexes on the equality columns.
 
-    What no index knows of stays in, and so does everything if an index cannot be read.
+    Data files that no index covers stay. If an index cannot be read, all data files stay.
 
     Returns:
-        What each index did, coded.
+        Coded reasons: what each index did.
     """
     if deletes.table.properties().get(NAME_MAPPING) is not None:
-        # the compared fields are known by their ids alone
+        # by their ids alone, because the table's name mapping may apply
         detail = "data files may be read by the name mapping of the table"
         return [Reason(code=ReasonCode.SCAN_UNSUPPORTED, detail=detail)]
     location, uuid = str(deletes.table.location()), str(deletes.table.uuid())
@@ -77,7 +77,7 @@ def narrow(
         try:
             reasons.append(_narrow(spark, deletes, kind, found, types))
         except Exception as error:  # noqa: BLE001 - without the index all data files are read
-            # an error of a worker brings the worker's whole stack
+            # the error of a worker contains the worker's whole stack
             short = error if isinstance(error, LakesieveError) else OSError(_first_line(error))
             reasons.append(broken_index(found.definition.name, short))
     return reasons
@@ -88,7 +88,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _best(kind: DeleteKind, usable: Sequence[UsableIndex]) -> OpenedIndex | None:
-    """The index on the most of a kind's columns, and on no others."""
+    """Return the index on the most of a kind's columns and on no other columns."""
     compared = {column.field_id for column in kind.columns}
     fitting = [
         one.index
@@ -124,8 +124,8 @@ def _narrow(
     )
     names = [f"key_{n}" for n in range(len(keys))]
     deleted = deletes.delete_rows(kind).select(*keys)
-    # neighbours go to one task in order, which so reads every row group once. The number is given,
-    # or Spark would join the small partitions to one
+    # Each task gets neighbouring keys in order, so that it reads every row group once. Without the
+    # explicit number, Spark would join small partitions into one.
     most = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
     tasks = max(1, min(most, kind.records // _TASK_ROWS))
     in_order = deleted.repartitionByRange(tasks, *names).sortWithinPartitions(*names)
@@ -143,13 +143,13 @@ def _narrow(
 def holders(
     storage: Storage, state: Snapshot, types: tuple[KeyType, ...], wanted: np.ndarray
 ) -> Stage:
-    """Make the stage: batches of deleted keys to one bitmap of the covered files that hold one."""
+    """Return the stage that turns deleted keys into a bitmap of the covered files that hold one."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         index = OpenedIndex.at(IndexStore(storage), state, in_order=True)
         held = np.zeros(len(wanted), bool)
         for rows in gathered(batches, _BATCH_ROWS, first=_FIRST_ROWS):
-            # deletes that are everywhere need not be looked up to the end
+            # once every wanted file is known to hold a deleted key, the rest need not be looked up
             if np.all(held[wanted]):
                 continue
             codes = encode_rows(types, [c.combine_chunks() for c in rows.columns])

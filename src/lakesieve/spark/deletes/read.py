@@ -1,4 +1,4 @@
-"""Reading a table with equality deletes by joins, which spill instead of failing."""
+"""Read a table with equality deletes by joins, which spill to disk instead of failing."""
 
 from __future__ import annotations
 
@@ -35,9 +35,8 @@ _NEW = "__lakesieve_new"
 def read(table: str, *, spark: SparkSession, version: str | int | None = None) -> DataFrame:
     """Read a table with equality deletes in bounded memory.
 
-    The rows are those that Iceberg's own reader gives. Columns and filters are pushed into the
-    scan of the data files as usual; a data file that no equality delete reaches takes part in no
-    join.
+    The rows are the same as those of Iceberg's own reader. Columns and filters are pushed into the
+    scan of the data files as usual. Data files that no equality delete reaches are not joined.
 
     Args:
         table: ``catalog.database.table`` or ``iceberg:PATH``.
@@ -45,10 +44,10 @@ def read(table: str, *, spark: SparkSession, version: str | int | None = None) -
         version: Snapshot id, time, tag or branch; ``None`` is the current version.
 
     Returns:
-        The table's columns, fixed to the version as it is now.
+        The table's columns, at the version that is current now.
 
     Raises:
-        NotFoundError: There is no such table or version.
+        NotFoundError: The table or the version does not exist.
         UnsupportedError: It is not an Iceberg table, or the session is a Connect session.
     """
     deletes = deletes_of_version(spark, table, version)
@@ -56,9 +55,9 @@ def read(table: str, *, spark: SparkSession, version: str | int | None = None) -
 
 
 def join_scan(spark: SparkSession, scan: Any) -> Any:
-    """Read what a scan of Iceberg's would read, without its sets of deletes in memory.
+    """Read what one of Iceberg's scans would read, without its sets of deletes in memory.
 
-    Runs no job: it is called while a query is planned.
+    It is called while a query is planned, and so runs no job.
 
     Args:
         spark: The session of the query.
@@ -72,10 +71,10 @@ def join_scan(spark: SparkSession, scan: Any) -> Any:
 
 
 def joins_deletes(spark: SparkSession) -> bool:
-    """Return whether scans of this session can have their equality deletes joined.
+    """Return whether the equality deletes of this session's scans can be joined.
 
-    Only scans of Iceberg 1.12 and newer say which snapshot they read, and Spark 3.5 and 4.0 have
-    older ones.
+    Only scans of Iceberg 1.12 and newer say which snapshot they read. Spark 3.5 and 4.0 have older
+    versions of Iceberg.
     """
     tells_snapshot = spark_version_of(spark.version).jar not in {"3.5", "4.0"}
     return tells_snapshot and has_class(spark, ICEBERG.runtime)
@@ -103,12 +102,12 @@ def deleted_positions(deletes: VersionDeletes, unit: int, *, with_old: bool) -> 
 
     Returns:
         ``file`` (the data file's path), ``pos`` and ``new``, sorted by file and position within
-        partitions; every file in one partition. ``new`` is false for a row that was deleted by
-        position already.
+        partitions. Each file is in one partition. ``new`` is false for a row that was already
+        deleted by position.
     """
     from pyspark.sql import functions as F
 
-    # with _deleted among its columns, Iceberg's reader gives deleted rows too, and marks them
+    # if _deleted is among its columns, Iceberg's reader returns deleted rows too, and marks them
     extra = ("_pos", "_deleted") if with_old else ("_pos",)
     rows = deletes.touched_unit(unit).select("*", *extra)
     flags = []
@@ -119,19 +118,19 @@ def deleted_positions(deletes: VersionDeletes, unit: int, *, with_old: bool) -> 
         rows = rows.withColumn(flag, F.col(_DELETE_SEQUENCE).isNotNull()).drop(*newest.columns)
         flags.append(F.col(flag))
     new = reduce(or_, flags)
-    wanted = new
+    selected = new
     if with_old:
         new &= ~F.col("_deleted")
-        wanted |= F.col("_deleted")
-    positions = rows.where(wanted).select(NUMBER, F.col("_pos").alias("pos"), new.alias("new"))
-    # paths are long, and wanted of deleted rows alone
+        selected |= F.col("_deleted")
+    positions = rows.where(selected).select(NUMBER, F.col("_pos").alias("pos"), new.alias("new"))
+    # join the paths last, because they are long and only needed for deleted rows
     files = F.broadcast(deletes.touched_files(unit))
     named = positions.join(files, NUMBER).select("file", "pos", "new")
     return named.repartition("file").sortWithinPartitions("file", "pos")
 
 
 def newest_deletes(deletes: VersionDeletes, kind: DeleteKind, unit: int = ALL) -> DataFrame:
-    """Return one row a deleted key (in each partition), with its highest sequence number."""
+    """Return one row for each deleted key (in each partition), with its highest sequence number."""
     from pyspark.sql import functions as F
 
     keys = [_comparable(c.path, c.type).alias(f"{_KEY}{n}") for n, c in enumerate(kind.columns)]
@@ -144,7 +143,7 @@ def newest_deletes(deletes: VersionDeletes, kind: DeleteKind, unit: int = ALL) -
         .groupBy(*by)
         .agg(F.max(SEQUENCE).alias(_DELETE_SEQUENCE))
     )
-    # the rows of data files are then joined where they are read
+    # a broadcast join runs where the rows of data files are read
     return F.broadcast(newest) if deletes.is_small(kind) else newest
 
 
@@ -159,12 +158,13 @@ def _deleted_by(kind: DeleteKind) -> Column:
 
 
 def column(path: Sequence[str]) -> Column:
-    """Return a column by the names that lead to it, whatever characters they have."""
+    """Return a column by its path of names, whatever characters these contain."""
     from pyspark.sql import functions as F
 
     return F.col(quoted(*path))
 
 
 def _comparable(path: Sequence[str], type_: str) -> Column:
-    # Iceberg tells -0.0 from 0.0, Spark's joins do not; as text they differ, and every NaN is one
+    # Iceberg distinguishes -0.0 from 0.0, but Spark's joins do not. As text they differ, and every
+    # NaN is equal.
     return column(path).cast("string") if type_ in {"float", "double"} else column(path)

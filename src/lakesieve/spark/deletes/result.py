@@ -1,4 +1,4 @@
-"""The result models: what there is to say of a table's deletes, rendered by ``report``."""
+"""Result models about a table's equality deletes. ``report`` renders them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class FieldSet:
     """The equality delete files that compare the same columns.
 
     Args:
-        columns: The columns; dots lead into structs.
-        everywhere: They apply to every partition, because their spec has none.
-        files: Delete files.
-        records: Rows of them.
-        keys: Distinct keys, within each partition; ``None`` if they were not counted.
+        columns: The columns. Dots separate fields of structs.
+        everywhere: True if they apply to every partition, because their spec has no partitioning.
+        files: Number of delete files.
+        records: Their rows.
+        keys: Distinct keys within each partition; ``None`` if they were not counted.
     """
 
     columns: tuple[str, ...]
@@ -41,19 +41,19 @@ class DeleteStatus(Shown):
         data_files: Live data files.
         reached_files: Data files that an equality delete may reach.
         equality_files: Equality delete files.
-        equality_records: Rows of them.
-        equality_bytes: Bytes of them.
-        dangling_files: Those that reach no data file any more.
+        equality_records: Rows of the equality delete files.
+        equality_bytes: Bytes of the equality delete files.
+        dangling_files: Equality delete files that no longer reach any data file.
         keys: Distinct keys, summed over field sets; ``None`` if they were not counted.
         pairs: (data file, equality delete file) pairs that a reader must bring together.
         position_files: Position delete files.
         vectors: Deletion vectors.
-        task_records: Most delete records that one task of the stock reader holds in memory.
-        task_bytes: Estimate of the memory for them.
+        task_records: Most delete records that one task of Iceberg's own reader holds in memory.
+        task_bytes: Estimated memory for these records.
         executor_tasks: Tasks that an executor of this session runs at once.
         executor_bytes: Heap of an executor of this session.
-        field_sets: The equality delete files by the columns they compare.
-        verdict: The same in one line.
+        field_sets: The equality delete files, by the columns that they compare.
+        verdict: A summary in one line.
     """
 
     table: str
@@ -79,25 +79,25 @@ class DeleteStatus(Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversion(Shown):
-    """What a conversion did, or would do.
+    """The result of a conversion, or of its dry run.
 
     Args:
         table: The table's name.
-        branch: The branch, or ``None`` for the main one.
-        dry_run: Nothing was done; what the work would find is 0.
+        branch: The branch, or ``None`` for ``main``.
+        dry_run: True if nothing was done. Then numbers that only the work could find are 0.
         format_version: 2 for position delete files, 3 for deletion vectors.
-        removed_files: Equality delete files that are gone.
-        removed_records: Rows of them.
+        removed_files: Removed equality delete files.
+        removed_records: Rows of the removed files.
         scanned_files: Data files that were searched for deleted rows.
-        scanned_rows: Rows of them.
+        scanned_rows: Rows of the searched files.
         positions: Rows that were marked by position.
-        marked_files: Data files that have a row so marked.
-        written_files: Delete files written.
-        written_bytes: Bytes of them.
-        commits: Commits made, or needed.
-        conflicts: Commits that were refused and done again from fresh metadata.
-        seconds: How long it took.
-        reasons: What indexes on the equality columns did, coded.
+        marked_files: Data files with such rows.
+        written_files: Written delete files.
+        written_bytes: Bytes of the written files.
+        commits: Number of commits that were made, or are needed.
+        conflicts: Commits that were refused and made again from fresh metadata.
+        seconds: Duration.
+        reasons: What indexes on the equality columns did, as coded reasons.
     """
 
     table: str
@@ -120,14 +120,14 @@ class Conversion(Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversionProgress:
-    """How far a conversion is.
+    """The progress of a conversion.
 
     Args:
-        phase: What is being done now: ``plan``, ``write``, ``commit``, ``done``.
-        units_done: Parts that are committed.
-        units_total: Parts in all.
+        phase: The current phase: ``plan``, ``write``, ``commit``, ``done``.
+        units_done: Number of committed parts.
+        units_total: Number of all parts.
         positions: Rows marked by position so far.
-        seconds: Since the conversion began.
+        seconds: Seconds since the conversion began.
     """
 
     phase: str

@@ -1,4 +1,4 @@
-"""What the deletes of a table cost those who read it."""
+"""Report what the deletes of a table cost its readers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROOM = 0.5
-"""Share of the heap that delete sets may take: beside them there must be room for the query."""
+"""Share of the heap that delete sets may take. The rest is left for the query."""
 
 
 def status(
@@ -30,16 +30,16 @@ def status(
     version: str | int | None = None,
     count_keys: bool = True,
 ) -> DeleteStatus:
-    """Tell what the deletes of one version of a table cost its readers.
+    """Report what the deletes of one version of a table cost its readers.
 
     Args:
         table: ``catalog.database.table`` or ``iceberg:PATH``.
-        spark: A classic (not Connect) session; its executors are those compared with.
+        spark: A classic (not Connect) session, whose executors the costs are compared with.
         version: Snapshot id, time, tag or branch; ``None`` is the current version.
-        count_keys: Count the distinct keys, which reads every equality delete file.
+        count_keys: Count the distinct keys. This reads every equality delete file.
 
     Raises:
-        NotFoundError: There is no such table or version.
+        NotFoundError: The table or the version does not exist.
         UnsupportedError: It is not an Iceberg table, or the session is a Connect session.
     """
     deletes = deletes_of_version(spark, table, version)
@@ -83,19 +83,23 @@ def _field_set(deletes: VersionDeletes, kind: DeleteKind, *, count_keys: bool) -
 def _verdict(summary: dict[str, Any], tasks: int, heap: int) -> str:
     if not summary["pairs"]:
         if summary["dangling"]:
-            return "No equality delete reaches a data file any more: convert removes their files."
+            return (
+                "No equality delete reaches a data file any more. convert removes the delete files."
+            )
         return "The table has no equality deletes."
     needed = summary["largest_bytes"] * min(tasks, summary["reached_files"])
     share = f"{needed / heap:.0%} of an executor's heap" if needed >= heap / 100 else "little heap"
     if needed > heap:
-        return f"Iceberg's own reader would run out of memory ({share}): read or convert here."
+        return (
+            f"Iceberg's own reader would run out of memory ({share}). Use deletes.read or convert."
+        )
     if needed > ROOM * heap:
-        return f"Iceberg's own reader is short of memory ({share}): convert soon."
-    return f"Iceberg's own reader copes ({share}); convert makes reading faster."
+        return f"Iceberg's own reader is short of memory ({share}). Convert soon."
+    return f"Iceberg's own reader has enough memory ({share}). convert makes reading faster."
 
 
 def executor(spark: SparkSession) -> tuple[int, int]:
-    """Return the tasks at once and the heap, in bytes, of one executor."""
+    """Return how many tasks one executor runs at once, and its heap in bytes."""
     context = spark.sparkContext
     if re.fullmatch(r"local(\[.*\])?", str(context.master)):
         runtime = java_class(spark, "java.lang.Runtime")
@@ -106,13 +110,13 @@ def executor(spark: SparkSession) -> tuple[int, int]:
     heap = int(sizes.byteStringAsBytes(memory))
     cores = conf.get("spark.executor.cores", None)
     if cores is None:
-        # a standalone cluster gives an executor all that its worker has
+        # a standalone cluster gives an executor all cores of its worker
         return max([1, *_tasks_of_executors(spark)]), heap
     return max(1, int(str(cores)) // int(str(conf.get("spark.task.cpus", "1")))), heap
 
 
 def _tasks_of_executors(spark: SparkSession) -> list[int]:
-    """Return the tasks at once of each executor that has registered so far."""
+    """Return how many tasks each executor that has registered so far runs at once."""
     context: Any = spark.sparkContext._jsc.sc()
     executors = context.statusStore().executorList(True)
     listed = (executors.apply(at) for at in range(executors.size()))

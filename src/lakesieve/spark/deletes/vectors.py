@@ -1,4 +1,4 @@
-"""Deletion vectors as Iceberg stores them: Roaring bitmaps as blobs of a Puffin file."""
+"""Deletion vectors as Iceberg stores them: Roaring bitmaps in the blobs of a Puffin file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _roaring64(positions: np.ndarray) -> bytes:
 
 
 def _roaring32(values: np.ndarray) -> bytes:
-    """The portable form without run containers."""
+    """Encode values in the portable form, without run containers."""
     low = (values & 0xFFFF).astype("<u2")
     keys, starts = np.unique((values >> 16).astype("<u2"), return_index=True)
     groups = np.split(low, starts[1:])
@@ -56,7 +56,7 @@ def _container(low: np.ndarray) -> bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VectorBlob:
-    """Where a data file's deletion vector stands in its Puffin file."""
+    """The place of a data file's deletion vector in its Puffin file."""
 
     data_file: str
     offset: int
@@ -65,7 +65,7 @@ class VectorBlob:
 
 
 class PuffinFile:
-    """A Puffin file of deletion vectors, put together in memory."""
+    """A Puffin file of deletion vectors that is built in memory."""
 
     def __init__(self) -> None:
         self._parts = [_PUFFIN_MAGIC]
@@ -74,11 +74,11 @@ class PuffinFile:
 
     @property
     def size(self) -> int:
-        """Bytes so far."""
+        """Number of bytes so far."""
         return self._size
 
     def add(self, data_file: str, positions: np.ndarray) -> VectorBlob:
-        """Add the vector of one data file, by its path as the table has it."""
+        """Add the vector of one data file, which has this path in the table."""
         blob = encode_vector(positions)
         blob_entry = VectorBlob(
             data_file=data_file, offset=self._size, length=len(blob), positions=len(positions)
@@ -89,7 +89,7 @@ class PuffinFile:
             {
                 "type": "deletion-vector-v1",
                 "fields": [_POSITION_FIELD],
-                # both are inherited from the commit
+                # both values are inherited from the commit
                 "snapshot-id": -1,
                 "sequence-number": -1,
                 "offset": blob_entry.offset,
@@ -103,7 +103,7 @@ class PuffinFile:
         return blob_entry
 
     def finish(self) -> bytes:
-        """The whole file."""
+        """Return the whole file."""
         footer = {"blobs": self._blobs, "properties": {"created-by": "lakesieve"}}
         payload = json.dumps(footer).encode()
         tail = struct.pack("<i", len(payload)) + b"\0\0\0\0" + _PUFFIN_MAGIC

@@ -1,6 +1,6 @@
 """The equality deletes of a table version, and the data files that they reach.
 
-Iceberg's own planning in the JVM finds them; here they are given Python's types.
+Iceberg's own planning in the JVM finds them. This module converts them to Python types.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 ALL = -1
-"""Instead of the number of a unit: all of them."""
+"""Used in place of a unit's number: all units."""
 
 EVERY_FILE = -2
-"""Instead of the number of a unit: every delete file, also those that reach nothing."""
+"""Used in place of a unit's number: every delete file, including those that reach nothing."""
 
 NUMBER = "__lakesieve_number"
 GROUP = "__lakesieve_group"
@@ -30,13 +30,13 @@ SEQUENCE = "__lakesieve_sequence"
 
 _JAVA = "deletes.DeletePlan"
 _FILES_TYPE = f"{NUMBER} int, file string"
-# about 30 MB in each process
+# this takes about 30 MB in each process
 _BROADCAST_RECORDS = 250_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyColumn:
-    """A column that equality deletes compare: its names from the top level down, its field id."""
+    """A column that equality deletes compare: its path of names and its field id."""
 
     path: tuple[str, ...]
     field_id: int
@@ -45,7 +45,7 @@ class KeyColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteKind:
-    """Equality delete files that one join can apply: those that compare the same columns.
+    """The equality delete files that compare the same columns. One join can apply them.
 
     ``everywhere`` is true if they apply to every partition. ``reaching`` counts the delete files
     that may reach a data file.
@@ -60,10 +60,10 @@ class DeleteKind:
 
 
 class VersionDeletes:
-    """Which equality deletes a version of a table has, and which data files they reach.
+    """The equality deletes of a table version, and the data files that they reach.
 
-    Data files that share delete files, directly or through others, are a unit. ``table`` is
-    Iceberg's own object, ``java`` the Java ``DeletePlan``.
+    A unit is a set of data files that share delete files, directly or through other data files.
+    ``table`` is Iceberg's own object, ``java`` the Java ``DeletePlan``.
     """
 
     def __init__(self, spark: SparkSession, name: str, table: Any, java: Any) -> None:
@@ -77,51 +77,51 @@ class VersionDeletes:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The top-level columns of the version's schema."""
+        """Top-level columns of the version's schema."""
         return tuple(self.summary["columns"])
 
     @property
     def snapshot(self) -> str | None:
-        """Id of the snapshot, ``None`` of a table without data."""
+        """Id of the snapshot, or ``None`` for a table without data."""
         snapshot_id = self.summary["snapshot"]
         return None if snapshot_id is None else str(snapshot_id)
 
     @property
     def format_version(self) -> int:
-        """The version of the table format."""
+        """Version of the table format."""
         return int(self.summary["format_version"])
 
     @property
     def reached_files(self) -> int:
-        """Data files that an equality delete may reach."""
+        """Number of data files that an equality delete may reach."""
         return int(self.summary["reached_files"])
 
     @property
     def units(self) -> int:
-        """Parts of the table that share no delete file."""
+        """Number of units, which share no delete file."""
         return int(self.summary["units"])
 
     def extent(self, unit: int, *, dangling: bool) -> tuple[int, int, int, int]:
         """Count a unit's delete files and their records, and the data files and rows to search.
 
-        Delete files that reach nothing are ``dangling``.
+        With ``dangling``, delete files that reach nothing are counted, too.
         """
         removed, records, files, rows = map(int, self.java.extent(unit, dangling))
         return removed, records, files, rows
 
     def untouched(self) -> DataFrame:
-        """Rows of the data files that no equality delete reaches."""
+        """Return the rows of the data files that no equality delete reaches."""
         return self._frame(self._relations.untouched(self._name("untouched")))
 
     def touched(self) -> DataFrame:
-        """Rows of the reached data files as if there were no equality deletes.
+        """Return the rows of the reached data files as if there were no equality deletes.
 
-        Beside the table's columns each row has its file's number, group and sequence number.
+        Besides the table's columns, each row has its file's number, group and sequence number.
         """
         return self._frame(self._relations.touched(self._name("touched")))
 
     def touched_unit(self, unit: int) -> DataFrame:
-        """Return the rows of ``touched`` that are of one unit, for a query without filters."""
+        """Return the rows of ``touched`` in one unit, for a query without filters."""
         return self._frame(self._relations.touchedUnit(self._name("unit"), unit))
 
     def touched_files(self, unit: int = ALL) -> DataFrame:
@@ -132,7 +132,7 @@ class VersionDeletes:
     def delete_rows(self, kind: DeleteKind, unit: int = ALL) -> DataFrame:
         """Return the rows of a kind's delete files that reach a data file of a unit.
 
-        Beside the columns compared each row has its file's group and sequence number.
+        Besides the compared columns, each row has its file's group and sequence number.
         """
         name = self._name(f"deletes {kind.number}")
         return self._frame(self._relations.deletes(name, kind.number, unit))
@@ -161,15 +161,14 @@ def opened_iceberg(spark: SparkSession, table: str) -> IcebergTable:
     """Open a table that can have equality deletes.
 
     Raises:
-        NotFoundError: There is no such table.
-        UnsupportedError: It is no Iceberg table, or the session has no classic Spark.
+        NotFoundError: The table does not exist.
+        UnsupportedError: It is not an Iceberg table, or the session is a Connect session.
     """
     opened = open_table(spark, table)
     if not isinstance(opened, IcebergTable):
         raise _unsupported(
-            f"{table} is a table of the format {opened.reader.format}, "
-            "which has no equality deletes.",
-            "Equality deletes are a matter of Iceberg tables.",
+            f"{table} is a table of format {opened.reader.format}, which has no equality deletes.",
+            "Only Iceberg tables have equality deletes.",
         )
     return opened
 
@@ -177,12 +176,12 @@ def opened_iceberg(spark: SparkSession, table: str) -> IcebergTable:
 def deletes_of_version(
     spark: SparkSession, table: str, version: str | int | None = None
 ) -> VersionDeletes:
-    """Load a table and find the equality deletes of one of its versions.
+    """Load a table, and find the equality deletes of one of its versions.
 
     Raises:
-        NotFoundError: There is no such table or version.
-        UnsupportedError: It is no Iceberg table, or compares a field dropped
-            from a struct, or the session has no classic Spark.
+        NotFoundError: The table or the version does not exist.
+        UnsupportedError: It is not an Iceberg table, or it has equality deletes by a field that was
+            dropped from a struct, or the session is a Connect session.
     """
     opened = opened_iceberg(spark, table)
     spec = opened.read_branch if version is None else str(version)
@@ -192,7 +191,7 @@ def deletes_of_version(
     except Exception as error:
         if "UnsupportedOperationException: field" in str(error):
             raise _unsupported(
-                f"{table} has equality deletes by a field that its struct has no more.",
+                f"{table} has equality deletes by a field that was dropped from its struct.",
                 "Rewrite its data files with Iceberg's rewrite_data_files.",
             ) from error
         raise
@@ -200,7 +199,7 @@ def deletes_of_version(
 
 
 def deletes_of_scan(spark: SparkSession, scan: Any) -> VersionDeletes:
-    """Find the equality deletes of what one scan of a query, a Java ``QueryScan``, reads."""
+    """Find the equality deletes that apply to one scan of a query, a Java ``QueryScan``."""
     java = own_class(spark, _JAVA)(scan)
     return VersionDeletes(spark, str(scan.name()), scan.table(), java)
 
