@@ -105,7 +105,7 @@ def test_changes(spark: SparkSession, branched: str, conf: dict[str, str], suffi
         if KEEPS_TRANSACTIONS:
             assert ls.upsert(new, name, on=["id"], spark=spark, txn=txn).known
         else:
-            with pytest.raises(UnsupportedError, match="keeps no transaction"):
+            with pytest.raises(UnsupportedError, match="does not store transactions"):
                 ls.upsert(new, name, on=["id"], spark=spark, txn=("job", 1))
         deleted = ls.delete(spark.range(499, 500), name, on=["id"], spark=spark)
         rows = spark.sql(f"SELECT id FROM {name} WHERE v = 'new'").collect()

@@ -140,5 +140,5 @@ def test_other_keys_and_transactions_are_refused(spark: SparkSession, tmp_path: 
     driver.append(spark.range(10).selectExpr("id", "id AS k"))
     with pytest.raises(UnsupportedError, match="record key"):
         ls.delete(spark.range(3).selectExpr("id AS k"), driver.name, on=["k"], spark=spark)
-    with pytest.raises(InvalidInputError, match="no transactions"):
+    with pytest.raises(InvalidInputError, match="does not store transactions"):
         ls.delete(spark.range(3), driver.name, on=["id"], spark=spark, txn=("app", 1))

@@ -1,1 +1,1 @@
-"""The rule for sessions without a Python driver: a jar, and the process that answers it."""
+"""File skipping without a Python driver: a jar, and the process that answers its requests."""

@@ -1,4 +1,4 @@
-"""The jar that has any session of one version of Spark skip files."""
+"""Write the jar that makes any session of one version of Spark skip files."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def write_jar(
     """Write the jar for sessions of a version of Spark, on any cluster.
 
     Args:
-        path: The file; one that is there is replaced.
-        spark: The version, such as ``4.1``; by default that of the installed PySpark.
+        path: The file to write. An existing file is replaced.
+        spark: The version of Spark, such as ``4.1``; by default that of the installed PySpark.
 
     Raises:
-        SetupError: No version was given, and PySpark is not installed.
+        SetupError: No version is given, and PySpark is not installed.
         UnsupportedError: lakesieve has no jar for this version.
         StorageError: The file cannot be written.
     """
@@ -52,6 +52,6 @@ def _installed() -> str:
         import pyspark
     except ImportError as error:
         raise not_installed(
-            "PySpark is not installed, and no version of Spark was given (--spark).", "spark"
+            "PySpark is not installed, and no version of Spark is given (--spark).", "spark"
         ) from error
     return str(pyspark.__version__)

@@ -1,4 +1,4 @@
-"""Sessions of Spark Connect, whose server has the extension: they are spoken to in SQL."""
+"""Control sessions of Spark Connect with SQL. Their server must have the extension."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _REPORT = "SELECT * FROM lakesieve_last_pruning()"
 
 
 def enable(spark: SparkSession, locations: Iterable[str]) -> None:
-    """Have the queries of a session skip files.
+    """Make the queries of a session skip files.
 
     Raises:
-        UnsupportedError: The server has no extension.
+        UnsupportedError: The server does not have the extension.
     """
     report(spark)
     roots = ",".join(locations)
@@ -32,12 +32,12 @@ def enable(spark: SparkSession, locations: Iterable[str]) -> None:
 
 
 def disable(spark: SparkSession) -> None:
-    """Have them read all files."""
+    """Make the queries of a session read all files."""
     spark.conf.set(_ENABLED, "false")
 
 
 def report(spark: SparkSession) -> list[dict[str, Any]]:
-    """What the latest query did, one entry a table scan."""
+    """Return what the latest query did, one entry for each table scan."""
     from pyspark.errors import AnalysisException
 
     try:
@@ -46,6 +46,6 @@ def report(spark: SparkSession) -> list[dict[str, Any]]:
         raise UnsupportedError(
             "The server of this Spark Connect session does not have lakesieve's extension.",
             kind=ErrorKind.UNSUPPORTED_SESSION,
-            hint="Start it with the jar that lakesieve spark-jar writes in spark.jars, and "
+            hint="Start the server with the jar from lakesieve spark-jar in spark.jars, and "
             "spark.sql.extensions=lakesieve.LakesieveExtensions.",
         ) from error

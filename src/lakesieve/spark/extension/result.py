@@ -1,23 +1,23 @@
-"""What ``write_jar`` gives."""
+"""The result of ``write_jar``."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 EXTENSION = "lakesieve.LakesieveExtensions"
-"""What ``spark.sql.extensions`` names."""
+"""Value of ``spark.sql.extensions``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JarInfo:
-    """A jar that was written.
+    """A written jar.
 
     Args:
-        path: Where it is.
-        spark: The version of Spark that it is for, such as ``4.1``.
-        formats: The table formats whose scans it knows.
-        classes: How many classes it has.
-        size: Its bytes.
+        path: Path of the jar.
+        spark: The version of Spark for which it is made, such as ``4.1``.
+        formats: The table formats whose scans it supports.
+        classes: Number of classes in it.
+        size: Size in bytes.
     """
 
     path: str

@@ -1,1 +1,1 @@
-"""The Python side of the optimizer rule, which leaves data files out of scans."""
+"""The Python side of the optimizer rule, which removes data files from scans."""

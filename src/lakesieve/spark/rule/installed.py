@@ -1,4 +1,4 @@
-"""The optimizer rule of a session: it prunes scans, and reports what it did."""
+"""The optimizer rule of a session, which prunes scans and reports what it did."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from lakesieve.storage import StorageOptions
 
 _GIVEN = "lakesieve.given"
-# paths that are sent to the rule in one call
+# number of paths that are sent to the rule in one call
 _SELECTED = 10_000
 
 
 class InstalledRule:
-    """The rule of one session, kept for the session's life, in or out of its optimizer.
+    """The rule of one session, kept as long as the session, inside or outside its optimizer.
 
-    Threads may share it: the wanted state and the installed state change together, under one lock.
+    Threads may share it. One lock guards both the wanted state and the installed state.
     """
 
     def __init__(self, java: Any, planner: Planner, callbacks: tuple[Callback, ...]) -> None:
@@ -47,7 +47,7 @@ class InstalledRule:
         self._lock = threading.Lock()
         self._enabled = False
         self._locations: tuple[str, ...] = ()
-        # the further root of each command that skips files while it runs
+        # for each command that skips files while it runs, its further root
         self._commands: list[tuple[str, ...]] = []
         self._raw_reads = 0
         # true once this session called enable() or disable() itself
@@ -60,7 +60,7 @@ class InstalledRule:
 
     @property
     def is_idle(self) -> bool:
-        """True while the session has no use for the rule."""
+        """True if nothing in the session needs the rule."""
         return not self.active and not self._raw_reads
 
     def enable(self, locations: Iterable[str], options: StorageOptions) -> None:
@@ -71,14 +71,14 @@ class InstalledRule:
             self._settle(options)
 
     def disable(self) -> None:
-        """Leave scans as they are from now on; commands under way still prune theirs."""
+        """Leave scans unchanged from now on. Running commands still prune their own scans."""
         with self._lock:
             self._enabled, self._decided = False, True
             self._settle()
 
     @contextmanager
     def skipping(self, location: str | None, options: StorageOptions) -> Iterator[None]:
-        """Prune scans while the context is open, whatever other threads switch."""
+        """Prune scans while the context is open, even if other threads disable the rule."""
         command = () if location is None else (location,)
         with self._lock:
             self._commands.append(command)
@@ -95,11 +95,11 @@ class InstalledRule:
     def given(self, spark: SparkSession, uuid: str, plan: KeepTree) -> Iterator[None]:
         """While the context is open, prune this thread's reads of the table with ``plan`` only.
 
-        This works only where skipping is on. No other query of the table may run in this thread.
+        This works only if skipping is on. The thread must run no other query of the table.
         """
         from py4j.clientserver import ClientServer
 
-        # without this, Python threads share Java threads and their local properties
+        # without this mode, Python threads share Java threads and their local properties
         if not isinstance(spark.sparkContext._gateway, ClientServer):
             yield
             return
@@ -145,11 +145,11 @@ class InstalledRule:
         return rows
 
     def forget(self) -> None:
-        """Empty the report until the next query."""
+        """Clear the report until the next query."""
         self._rule.forget()
 
     def _settle(self, options: StorageOptions | None = None) -> None:
-        """Bring the session to the wanted state; the lock is held."""
+        """Install or remove the rule as wanted. The caller holds the lock."""
         further = (root for command in self._commands for root in command)
         locations = tuple(dict.fromkeys((*self._locations, *further)))
         self.planner.relocate(locations, options or self.planner.options)
@@ -158,7 +158,7 @@ class InstalledRule:
 
 
 def installed_rule(spark: SparkSession) -> InstalledRule:
-    """Get the session's rule, made at the first call."""
+    """Return the session's rule, which the first call makes."""
     problem = problem_of(spark)
     if problem is not None:
         raise UnsupportedError(
@@ -171,11 +171,13 @@ def installed_rule(spark: SparkSession) -> InstalledRule:
 
 @dataclass(slots=True, kw_only=True)
 class SessionRules:
-    """The rules of the sessions of this process.
+    """The rules of all sessions of this process.
 
     Args:
-        most_idle: Rules of sessions that do not skip files, kept for what they may still report.
-        rules: By application and session.
+        most_idle: Number of rules that are kept for sessions that do not skip files. Their reports
+            can
+            still be read.
+        rules: The rules by application and session.
     """
 
     most_idle: int = 64
@@ -183,14 +185,14 @@ class SessionRules:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def of(self, spark: SparkSession) -> InstalledRule:
-        """Return the session's rule, made at the first call."""
+        """Return the session's rule, which the first call makes."""
         key = key_of_session(spark)
         with self._lock:
-            # a process has one application at a time: those before it were stopped
+            # a process runs one application at a time, so those of other applications were stopped
             for other in [other for other in self.rules if other[0] != key[0]]:
                 del self.rules[other]
             if key not in self.rules:
-                # sessions that came and went without a trace
+                # sessions may end without notice
                 idle = [other for other, rule in self.rules.items() if rule.is_idle]
                 for other in idle[: -self.most_idle]:
                     del self.rules[other]
@@ -215,12 +217,12 @@ def _joined(spark: SparkSession, scan: Any) -> Any:
     try:
         return join_scan(spark, scan)
     except Exception as error:  # noqa: BLE001 - the scan stays as it was
-        # py4j would send all of its own stack
+        # py4j would send its whole stack
         return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
 
 
 def _delete_joins(spark: SparkSession, join: Callback) -> Any:
-    """Return the object that joins equality deletes that need much memory; ``None`` without one."""
+    """Return the Java object that joins costly equality deletes, or ``None`` if there is none."""
     if not joins_deletes(spark):
         return None
     tasks, heap = executor(spark)

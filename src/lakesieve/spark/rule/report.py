@@ -1,4 +1,4 @@
-"""The rule's report as result models."""
+"""Convert the rule's report to result models."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def pruning_rows(report: list[dict[str, Any]]) -> ShownList[TablePruning]:
-    """Return the rule's report as result models."""
+    """Convert the rule's report to result models."""
     return ShownList(
         TablePruning(
             **row
@@ -26,7 +26,7 @@ def pruning_rows(report: list[dict[str, Any]]) -> ShownList[TablePruning]:
 
 def _reason(row: Mapping[str, str]) -> Reason:
     code, detail = row["code"], row["detail"]
-    # a server may be of a later version
+    # the server may be of a later version
     if code not in set(ReasonCode):
         return Reason(code=ReasonCode.INTERNAL_ERROR, detail=f"{code}: {detail}")
     return Reason(code=ReasonCode(code), detail=detail)

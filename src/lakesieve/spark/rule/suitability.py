@@ -1,4 +1,4 @@
-"""Checks of whether lakesieve works in a session."""
+"""Check whether lakesieve works in a session."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 def problem_of(spark: SparkSession) -> str | None:
-    """Return why a session cannot skip files, or ``None`` where it can.
+    """Return why a session cannot skip files, or ``None`` if it can.
 
-    A version of Spark that the tests ran on is not checked. On a newer one, the JVM looks for every
-    class, method and field that the jar links to, and runs one pruned query over two files of its
-    own. It does so once; later calls return what was found.
+    A version of Spark that lakesieve was tested with needs no check. On a newer version, the JVM
+    looks up every class, method and field that the jar uses, and runs one pruned query over two
+    files of its own. This happens once; later calls return the same result.
     """
     from py4j.protocol import Py4JError
 
@@ -38,7 +38,7 @@ def problem_of(spark: SparkSession) -> str | None:
 
 
 def report_of(problem: str) -> TablePruning:
-    """Return what ``last_pruning`` says of a session that cannot skip files."""
+    """Return the entry in ``last_pruning`` for a session that cannot skip files."""
     reason = Reason(code=ReasonCode.SPARK_UNSUITED, detail=problem)
     return TablePruning(
         table="",

@@ -1,1 +1,1 @@
-"""Sessions of Spark, and where a session finds the indexes of a table."""
+"""Spark sessions, and where a session finds the indexes of a table."""

@@ -1,4 +1,4 @@
-"""Tables and the folders of their indexes, as a Spark session reaches them."""
+"""Reach tables and the folders of their indexes through a Spark session."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def session_timezone(spark: SparkSession) -> str:
 
 
 def access_by(spark: SparkSession) -> TableAccess:
-    """Reach tables by a session's catalogs, and storages by its settings."""
+    """Return access to tables with the session's catalogs and storage settings."""
     check_session(spark)
     return TableAccess(
         open_table=lambda name: open_table(spark, name).reader,

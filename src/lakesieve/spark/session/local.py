@@ -1,4 +1,4 @@
-"""The local session that lakesieve starts itself."""
+"""Start a local Spark session."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from lakesieve.spark.versions.spark_versions import SparkVersion
 
 MINIMUM_JAVA = 17
-# Spark before 4.2 brings a Hadoop that calls Subject.getSubject, which fails since Java 24
+# before 4.2, Spark includes a Hadoop that calls Subject.getSubject, which fails since Java 24
 MAXIMUM_JAVA_BEFORE_4_2 = 23
 _WAREHOUSE = "spark.lakesieve.warehouse"
 _SET_UP = "spark.lakesieve.formats"
@@ -45,30 +45,32 @@ def local_session(
     memory: str | None = None,
     conf: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """Start (or get) a local Spark session, by default with an Iceberg catalog named ``lake``.
+    """Start (or return) a local Spark session, by default with an Iceberg catalog named ``lake``.
 
-    The jars are resolved from Maven Central at the first start and cached by Spark.
+    At the first start, Spark downloads the jars from Maven Central and caches them.
 
     Args:
-        warehouse: Directory of the catalog's tables; created on first write.
+        warehouse: Folder of the catalog's tables. The first write creates it.
         formats: Table formats to set up: ``iceberg``, ``delta``, ``parquet``, and with Spark 3.5
-            ``hudi``. Parquet needs nothing. Delta and Hudi tables belong to the catalog
-            ``spark_catalog``; of the two, the one named first has it.
-        memory: What the session's processes may take together while indexes are built, for example
-            ``2g``: this process, the JVM and a Python worker for each task slot of
-            ``spark.master``. It sets ``spark.driver.memory``; without it that is ``2g``.
-        conf: Further Spark settings; they win over the defaults.
+            ``hudi``. Parquet needs no setup. Delta and Hudi both need the catalog
+            ``spark_catalog``; the format that is named first gets it.
+        memory: Memory of all processes of the session while indexes are built, such as ``2g``. The
+            processes are this one, the JVM, and a Python worker for each task slot of
+            ``spark.master``. It determines ``spark.driver.memory``, whose default is ``2g``.
+        conf: Further Spark settings, which override the defaults.
 
     Raises:
-        SetupError: Java 17 or newer, or PySpark, is missing.
-        UnsupportedError: This PySpark is of no supported line, or a format has no runtime for it.
-        InvalidInputError: An unknown format, too little memory, or a session with another
-            warehouse or without one of the formats is already running in this process.
+        SetupError: Java 17 or newer, or PySpark, is not installed.
+        UnsupportedError: The version of PySpark is not supported, or a format has no runtime for
+        it.
+        InvalidInputError: A format is unknown, or the memory is too small. Or a session with
+        another
+            warehouse, or without one of the formats, is already running in this process.
     """
     unknown = sorted(set(formats) - set(FORMATS))
     if unknown or isinstance(formats, str):
         raise InvalidInputError(
-            f"{unknown or formats!r} are no table formats.",
+            f"{unknown or formats!r} is not a list of table formats.",
             kind=ErrorKind.INVALID_ARGUMENT,
             hint=f"Give a list of some of {', '.join(FORMATS)}.",
         )
@@ -85,7 +87,7 @@ def local_session(
     if memory is not None:
         settings |= memory_conf(memory, dict(conf or {}).get("spark.master", settings[_MASTER]))
     settings |= dict(conf or {})
-    # the workers need this environment's packages; PySpark asks the environment alone for them
+    # the workers need this environment's packages, and PySpark finds them only by this variable
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("lakesieve")
     for key, value in settings.items():
@@ -110,7 +112,7 @@ def _check_running(spark: SparkSession, wanted: Mapping[str, str]) -> None:
         raise InvalidInputError(
             f"A session without {', '.join(sorted(missing))} is already running.",
             kind=ErrorKind.INVALID_ARGUMENT,
-            hint="Stop it with spark.stop() first; a running session can load no jars.",
+            hint="Stop it with spark.stop() first. A running session cannot load jars.",
         )
 
 
@@ -131,7 +133,7 @@ def _defaults(warehouse: str, formats: Sequence[str], version: SparkVersion) -> 
         _SET_UP: " ".join(sorted(set(formats))),
         **packages_conf(version, specs),
     }
-    # extensions are listed in one order; a single setting goes to the format that is named first
+    # extensions are listed in the given order; a single setting goes to the format named first
     for name in reversed(formats):
         settings |= FORMATS[name].settings
     extensions = [spec.settings[_EXTENSIONS] for spec in specs if _EXTENSIONS in spec.settings]
@@ -143,16 +145,16 @@ def _defaults(warehouse: str, formats: Sequence[str], version: SparkVersion) -> 
 
 
 def packages_conf(version: SparkVersion, specs: Iterable[FormatSpec]) -> dict[str, str]:
-    """Return the settings with which Spark resolves runtimes of formats from Maven Central."""
+    """Return the settings with which Spark downloads runtimes of formats from Maven Central."""
     packages = [spec.packages[version.name] for spec in specs if spec.packages is not None]
     with resources.as_file(resources.files("lakesieve.spark") / "ivysettings.xml") as ivy:
-        # a local Maven cache may hold POMs without their jars, on which Ivy's default chain fails
+        # a local Maven cache may have POMs without jars, on which Ivy's default chain fails
         settings = {"spark.jars.ivySettings": str(ivy)}
     return settings | ({"spark.jars.packages": ",".join(packages)} if packages else {})
 
 
 def check_java() -> None:
-    """Check that there is a Java on which the installed PySpark starts."""
+    """Check that a Java is installed on which the installed PySpark can start."""
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     hint = (
@@ -160,7 +162,7 @@ def check_java() -> None:
         "or Temurin 21) and point JAVA_HOME at it."
     )
     if java is None or shutil.which(java) is None:
-        problem = f"JAVA_HOME={home} holds no bin/java" if home else "no java on the PATH"
+        problem = f"JAVA_HOME={home} contains no bin/java" if home else "no java on the PATH"
         raise SetupError(f"Java was not found: {problem}.", kind=ErrorKind.JAVA_MISSING, hint=hint)
     process = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
     match = re.search(r'version "(\d+)(?:\.(\d+))?', process.stderr + process.stdout)
@@ -180,10 +182,10 @@ def check_java() -> None:
 
 
 def _pyspark() -> tuple[int, int]:
-    """Return the version of the installed PySpark, as (major, minor)."""
+    """Return the version of the installed PySpark as (major, minor)."""
     try:
         match = re.match(r"(\d+)\.(\d+)", metadata.version("pyspark"))
     except metadata.PackageNotFoundError:
         match = None
-    # without PySpark another error follows
+    # without PySpark, another error follows
     return (int(match[1]), int(match[2])) if match else (99, 0)

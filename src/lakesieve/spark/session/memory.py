@@ -1,4 +1,4 @@
-"""The memory of one machine, divided between the processes of a local session."""
+"""Divide the memory of one machine between the processes of a local session."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _LEAST_HEAP = 512 * _MB
 
 
 def memory_conf(memory: str, master: str) -> dict[str, str]:
-    """Settings of Spark that keep all processes of a local session within an amount of memory."""
+    """Return Spark settings that limit the memory of all processes of a local session."""
     match = re.fullmatch(r"(\d+)([mg])b?", memory.strip().lower())
     if match is None:
         raise InvalidInputError(
-            f"{memory!r} is no amount of memory.",
+            f"{memory!r} is not an amount of memory.",
             kind=ErrorKind.INVALID_ARGUMENT,
-            hint="Give one such as 2g or 1500m.",
+            hint="Give an amount such as 2g or 1500m.",
         )
     slots = _slots(master)
     others = _DRIVER + slots * _WORKER + _BESIDE_HEAP
@@ -45,9 +45,9 @@ def _slots(master: str) -> int:
     match = re.fullmatch(r"local(?:\[(\d+|\*)(?:,\d+)?\])?", master)
     if match is None:
         raise InvalidInputError(
-            f"The memory of {master} cannot be set here.",
+            f"memory= works only with a local master, not with {master}.",
             kind=ErrorKind.INVALID_ARGUMENT,
-            hint="On a cluster set spark.executor.memory, and spark.executor.memoryOverhead to "
+            hint="On a cluster, set spark.executor.memory, and spark.executor.memoryOverhead to "
             f"{_WORKER // _MB}m for each core of an executor.",
         )
     if match[1] == "*":

@@ -1,4 +1,4 @@
-"""Sending the package to executors that lack it."""
+"""Send the package to executors that do not have it."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PACKAGES = ("lakesieve", "obstore")
-"""Packages that workers import, besides PyArrow and NumPy, which PySpark itself needs."""
+"""Packages that workers import, except PyArrow and NumPy, which PySpark itself needs."""
 
 _LEFT_OUT = {"__pycache__", "templates"}
 
 
 def ship(spark: SparkSession) -> None:
-    """Bring this process's lakesieve to the executors of a session, whose Python may lack it.
+    """Send this process's lakesieve to the executors of a session, whose Python may lack it.
 
-    It goes to them as files of the application, which Spark copies to every executor before its
-    next task, also to those that start later; they use it before one that they have. PyArrow and
-    NumPy must be there. The executors' machines must be of the kind of this one and have its
-    version of Python, as the package that reaches the storage is compiled. To call it again does
+    The package is sent as files of the application. Spark copies these to every executor before its
+    next task, and to executors that start later. Executors prefer this copy to an installed one.
+    They must have PyArrow and NumPy. Their machines must have the same platform and Python version
+    as this one, because the package that reaches the storage is compiled. Calling this again does
     nothing.
 
     Args:
         spark: The session.
 
     Raises:
-        UnsupportedError: A session of Spark Connect.
-        SetupError: A package is not installed here.
+        UnsupportedError: The session is a Spark Connect session.
+        SetupError: A package is not installed on this machine.
     """
     check_session(spark)
     context = spark.sparkContext
@@ -46,14 +46,14 @@ def ship(spark: SparkSession) -> None:
             continue
         spec = find_spec(package)
         if spec is None or not spec.submodule_search_locations:
-            raise not_installed(f"The package {package} is not installed here.", "spark")
-        # workers import what lies in the folder of the application's files, by its name there
+            raise not_installed(f"The package {package} is not installed on this machine.", "spark")
+        # workers import packages from the folder of the application's files
         archive = _zipped(Path(spec.submodule_search_locations[0]))
         context.addArchive(f"{archive.as_uri()}#{package}")
 
 
 def _zipped(folder: Path) -> Path:
-    """Pack a package into an archive that lasts as long as this process."""
+    """Pack a package into an archive that is deleted when this process ends."""
     there = tempfile.mkdtemp(prefix="lakesieve-ship-")
     atexit.register(shutil.rmtree, there, ignore_errors=True)
     made = Path(there) / f"{folder.name}.zip"

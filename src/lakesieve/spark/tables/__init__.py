@@ -1,4 +1,4 @@
-"""Tables through a Spark session: one adapter per table format behind one small contract."""
+"""Tables through a Spark session: one adapter for each table format, behind one contract."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of tables in the session's catalogs, and what the catalogs say of them."""
+"""Look up tables in the session's catalogs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def catalog_table(spark: SparkSession, name: str) -> Any:
-    """Load what a catalog has under an identifier: a ``Table`` of Spark's connector API."""
+    """Load a table from its catalog, as a ``Table`` of Spark's connector API."""
     with named_errors(name):
         catalog, identifier = _resolved(spark, name)
         return catalog.loadTable(identifier)
@@ -37,7 +37,7 @@ def forget_table(spark: SparkSession, name: str) -> None:
 
 
 def _resolved(spark: SparkSession, name: str) -> tuple[Any, Any]:
-    """Return the catalog that an identifier leads to, and the identifier in it."""
+    """Return the catalog of an identifier, and the identifier within this catalog."""
     state = spark._jsparkSession.sessionState()
     manager = state.catalogManager()
     parsed = state.sqlParser().parseMultipartIdentifier(name)
@@ -54,7 +54,7 @@ def _resolved(spark: SparkSession, name: str) -> tuple[Any, Any]:
 
 @contextmanager
 def named_errors(name: str) -> Iterator[None]:
-    """Turn what the catalog says of a name into one of lakesieve's errors."""
+    """Translate the catalog's errors about a name into lakesieve's errors."""
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
@@ -70,7 +70,7 @@ def named_errors(name: str) -> Iterator[None]:
         raise _named_error(error_class(error), str(error), name) from error
 
 
-# what a call by reflection throws, whatever went wrong in it
+# thrown by a call through reflection, whatever failed inside it
 _WRAPPED = "InvocationTargetException"
 _NO_TABLE = frozenset(
     {
@@ -92,19 +92,19 @@ def _named_error(kind: str, message: str, name: str) -> LakesieveError:
         return NotFoundError(
             f"There is no table {name}.",
             kind=ErrorKind.TABLE_NOT_FOUND,
-            hint=f"Name it {FORMS}; SHOW TABLES IN a database lists what is there.",
+            hint=f"Name a table as {FORMS}. SHOW TABLES IN a database lists its tables.",
         )
     if kind == "ClassCastException" or "is not an iceberg table" in first.lower():
         return UnsupportedError(
             f"{name} is not an Iceberg table.",
             kind=ErrorKind.UNSUPPORTED_TABLE,
-            hint="This version indexes Iceberg tables.",
+            hint="Give the name of an Iceberg table.",
         )
     if kind in _NO_NAME:
         return InvalidInputError(
             f"{name!r} does not name a table: {first}",
             kind=ErrorKind.NOT_A_TABLE,
-            hint=f"Name it {FORMS}.",
+            hint=f"Name a table as {FORMS}.",
         )
     return NotFoundError(
         f"The table {name} cannot be loaded: {first}",

@@ -1,4 +1,4 @@
-"""Changes of rows by key: one commit of the format's own, and what it says of it."""
+"""Change rows by key: one commit of the table format, and its result."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from lakesieve.tables import TableVersion
 
-# by session
+# locks by session
 _LOCKS: dict[str, threading.Lock] = {}
 _CLAUSES = {
     "upsert": "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
@@ -28,15 +28,15 @@ _CLAUSES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeOutcome:
-    """The outcome of one change, as the table tells it.
+    """The result of one change, as the table reports it.
 
     Args:
         version: The version that the change made; ``None`` if it made none.
-        inserted: Rows inserted; ``None`` here and below if the table does not tell.
-        updated: Rows updated.
-        deleted: Rows deleted.
+        inserted: Inserted rows; ``None``, here and below, if the table does not report it.
+        updated: Updated rows.
+        deleted: Deleted rows.
         files_added: Data and delete files that were written.
-        files_removed: Data and delete files that the version does not have any more.
+        files_removed: Data and delete files that the version no longer has.
         known: The transaction had been committed before, so nothing was done.
     """
 
@@ -57,21 +57,21 @@ class TableChanges(Protocol):
     """How the rows of one table are changed by key."""
 
     rereads: bool
-    """Whether ``insert`` reads the table once more to find conflicts."""
+    """True if ``insert`` reads the table once more to find conflicts."""
 
     def frame(self) -> DataFrame:
-        """The rows as they are now, without columns of the format's own."""
+        """Return the current rows, without the format's own columns."""
 
     def check(self, on: Sequence[str], txn: tuple[str, int] | None) -> None:
-        """Refuse what the format cannot do."""
+        """Refuse a change that the format cannot make."""
 
     def change(
         self, operation: str, rows: DataFrame, on: Sequence[str], txn: tuple[str, int] | None
     ) -> ChangeOutcome:
         """Make one commit.
 
-        ``upsert`` updates the rows with the keys and inserts the others; ``delete`` deletes the
-        rows with the keys, which are all that is given.
+        ``upsert`` updates the rows with the given keys and inserts the others. ``delete`` deletes
+        the rows with the given keys; then ``rows`` has only key columns.
         """
 
     def insert(
@@ -81,18 +81,19 @@ class TableChanges(Protocol):
         txn: tuple[str, int] | None,
         base: TableVersion,
     ) -> ChangeOutcome | None:
-        """Append rows whose keys a version has not, in one commit.
+        """Append, in one commit, rows whose keys version ``base`` does not have.
 
         Returns:
-            ``None`` where nothing was committed, since other rows came that may have the keys.
+            The outcome, or ``None`` if nothing was committed, because new rows may have the same
+            keys.
         """
 
 
 @contextmanager
 def session_settings(spark: SparkSession, settings: Mapping[str, str | None]) -> Iterator[None]:
-    """Set settings of the session for a while; ``None`` takes one away.
+    """Set settings of the session while the context is open; ``None`` removes a setting.
 
-    Other threads of the session wait meanwhile to set theirs.
+    Other threads that want to set settings of the session wait.
     """
     with _LOCKS.setdefault(str(spark._jsparkSession.sessionUUID()), threading.Lock()):
         before = {name: spark.conf.get(name, None) for name in settings}
@@ -117,7 +118,7 @@ def merge(
     """Run one MERGE.
 
     Returns:
-        What the command gives.
+        The frame that the command returns.
     """
     view = f"lakesieve_{uuid.uuid4().hex}"
     same = " AND ".join(f"t.{quoted(name)} = s.{quoted(name)}" for name in on)
@@ -131,7 +132,7 @@ def merge(
 
 
 def has_cause(error: Exception, names: Collection[str]) -> bool:
-    """Whether an exception of Java has one of some classes, or is caused by one."""
+    """Return whether a Java exception, or one of its causes, has one of some classes."""
     java = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
     while java is not None:
         if str(java.getClass().getName()) in names:

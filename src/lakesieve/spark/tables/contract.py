@@ -1,4 +1,4 @@
-"""The contract of the Spark adapters: a table's reader, and what only Spark can do."""
+"""The contract of Spark's table adapters: a table reader, and what only Spark can do."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ if TYPE_CHECKING:
     from lakesieve.tables import Column, TableReader, TableVersion
 
 RAW_READ = "lakesieve-raw-read"
-"""Read option, obeyed by the optimizer rule: rows as written, row-level deletes ignored.
+"""Read option that the optimizer rule obeys: read rows as written, without row-level deletes.
 
-Its value is n, to read every n-th data file, and the name of a selection of files, if any."""
+Its value is n, to read every n-th data file, and the name of a selection of files, if any.
+"""
 
 
 class SparkTable(Protocol):
-    """A table that a Spark session can read: the contract of every adapter."""
+    """A table that a Spark session can read. Every adapter fulfils this contract."""
 
     @property
     def reader(self) -> TableReader:
-        """Reads the table's metadata without Spark."""
+        """Reader of the table's metadata, without Spark."""
 
     @property
     def merges_on_read(self) -> bool:
-        """Whether row-level commands write deletes, instead of data files anew."""
+        """True if row-level commands write deletes instead of rewriting data files."""
 
     def raw_rows(
         self,
@@ -39,24 +40,25 @@ class SparkTable(Protocol):
         stride: int = 1,
         selection: str = "",
     ) -> DataFrame:
-        """Rows as written, row-level deletes ignored.
+        """Return rows as written, ignoring row-level deletes.
 
-        Only valid inside the rule's ``raw_reads`` context.
+        It is valid only inside the rule's ``raw_reads`` context.
 
         Args:
             version: The version whose files are read.
-            columns: Whose values are read.
-            split_bytes: About how many bytes of files a task reads.
+            columns: The columns whose values are read.
+            split_bytes: Approximate bytes of files that a task reads.
             stride: Only every ``stride``-th file is read.
-            selection: As ``raw_reads`` names it.
+            selection: The name that ``raw_reads`` yields.
 
         Returns:
-            ``key_0``, ``key_1`` and so on, and ``file``, the data file as the engine names it:
-            ``scanned`` of its live files.
+            ``key_0``, ``key_1`` and so on, and ``file``, the data file as the engine names it. This
+            is
+            the ``scanned`` of the live files.
         """
 
     def rows(self, version: TableVersion) -> DataFrame:
-        """Rows of a version as its readers see them: row-level deletes applied, its own columns."""
+        """Return the rows and columns of a version as readers see them, with deletes applied."""
 
 
 @runtime_checkable
@@ -64,7 +66,7 @@ class ChangeableTable(Protocol):
     """A table whose rows can be changed by key."""
 
     def changes(self) -> TableChanges:
-        """How its rows are changed."""
+        """Return how the table's rows are changed."""
 
 
 @runtime_checkable
@@ -72,7 +74,7 @@ class MarkedTable(Protocol):
     """A table whose data files can carry row-level deletes."""
 
     def row_deletes(self, version: TableVersion) -> RowDeletes:
-        """Count those of a version, by metadata alone."""
+        """Count the row-level deletes of a version from metadata alone."""
 
 
 @runtime_checkable
@@ -80,7 +82,7 @@ class CopyableTable(Protocol):
     """A table that can share its data files with another."""
 
     def copy_to(self, name: str, version: TableVersion) -> None:
-        """Make another table that begins as a version of this one, sharing its data files.
+        """Make another table that begins as a version of this one and shares its data files.
 
-        Deleting files of that version from the other table is switched off for good.
+        The other table must never delete files of this version, so that is switched off.
         """

@@ -1,4 +1,4 @@
-"""What the failures of lakesieve's own Spark jobs mean, in one line each."""
+"""Explain the failures of lakesieve's own Spark jobs in one line."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from lakesieve.errors import ErrorKind, LakesieveError, SetupError, StorageError
 
-# Spark 3.5 does not say which of its files it was reading
+# Spark 3.5 does not name the file that it was reading
 _UNREADABLE = re.compile(
     r"while reading file|FAILED_READ_FILE|is not a Parquet file|Checksum error"
 )
@@ -16,16 +16,16 @@ _CAUSE = re.compile(r"Caused by: (?:[\w$]+\.)+([\w$]+): ([^\n]+)")
 
 
 def explained(error: Exception) -> LakesieveError | None:
-    """The error that a user understands for one of Spark's; ``None`` where Spark's own will do."""
+    """Return a clear error for one of Spark's errors, or ``None`` if Spark's error is clear."""
     if isinstance(error, LakesieveError):
         return None
     text = str(error)
     missing = _MISSING.search(text)
     if missing is not None:
         return SetupError(
-            f"The Python of the executors has no package {missing[1]}.",
+            f"The Python of the executors does not have the package {missing[1]}.",
             kind=ErrorKind.DEPENDENCY_MISSING,
-            hint="Bring it to them with lakesieve.ship(spark), or install it where they run and "
+            hint="Send the package with lakesieve.ship(spark). Or install it on the executors, and "
             "point PYSPARK_PYTHON, or spark.pyspark.python, at that Python before the session "
             "starts.",
         )
@@ -38,5 +38,5 @@ def explained(error: Exception) -> LakesieveError | None:
     return StorageError(
         f"{name} cannot be read{why}",
         kind=ErrorKind.STORAGE_FAILED,
-        hint="Nothing was committed; mend or remove the file, and try again.",
+        hint="Nothing was committed. Repair or remove the file, and try again.",
     )

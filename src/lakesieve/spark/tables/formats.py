@@ -1,4 +1,4 @@
-"""How a table format is described: the one place that says all that differs between formats."""
+"""Describe table formats: the one place with everything that differs between them on Spark."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ class FormatSpec:
     Args:
         name: As in ``FORMAT:PATH``, in messages and in stored indexes.
         at: Opens the table in a folder.
-        named: Opens what the catalog has under an identifier: the session, the identifier, and the
+        named: Opens a table of a catalog. Its arguments are the session, the identifier, and the
             catalog's own object.
-        runtime: A Java class that is there when the session can read such tables.
-        packages: Maven coordinates of the runtime, by version of Spark; no entry where there is
-            none, ``None`` for all where Spark reads the format by itself.
-        settings: What a session needs to be set to.
-        catalog_settings: What ``ls.local_session`` sets besides for a warehouse.
-        catalog_class: Java class of what a catalog gives for such a table; where there is none, the
-            table's ``provider`` names the format.
-        copying: How to copy a table, where the adapter is no ``CopyableTable``: a text with
+        runtime: A Java class that exists if the session can read such tables.
+        packages: Maven coordinates of the runtime by version of Spark, without an entry if there is
+            no runtime. ``None`` if every Spark reads the format by itself.
+        settings: Settings that a session needs.
+        catalog_settings: Further settings of ``ls.local_session`` for a warehouse.
+        catalog_class: Java class of such a table in a catalog. Without it, the table's ``provider``
+            names the format.
+        copying: How to copy a table, if the adapter is not a ``CopyableTable``: a text with
             ``{table}``, ``{copy}`` and ``{version}``.
-        changing: The same where it is no ``ChangeableTable``.
+        changing: How to change rows, if the adapter is not a ``ChangeableTable``.
     """
 
     name: str
@@ -46,5 +46,5 @@ class FormatSpec:
     changing: str = ""
 
     def runs_on(self, version: str) -> bool:
-        """Whether there is a runtime for a version of Spark, such as ``4.1``."""
+        """Return whether a runtime exists for a version of Spark, such as ``4.1``."""
         return self.packages is None or version in self.packages

@@ -1,4 +1,4 @@
-"""With which settings a session reaches a location, as settings of a storage."""
+"""Translate a session's settings for a location to storage options."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ def storage_options(
     *,
     hadoop: Callable[[], Any] | None = None,
 ) -> StorageOptions:
-    """Return the settings by which Spark's Hadoop reaches each location.
+    """Return the settings with which Spark's Hadoop reaches each location.
 
-    They are read now, and again where a store refuses them. ``hadoop`` gives the ``Configuration``
-    of a table, ``file_io`` the properties of its own file IO; else they are the session's.
+    They are read now, and again if a store refuses them. ``hadoop`` returns the ``Configuration``
+    of a table, and ``file_io`` the properties of its own file IO. Without these functions, the
+    session's settings are used.
     """
     source = partial(_hadoop_settings, spark, hadoop)
     return StorageOptions(

@@ -1,4 +1,4 @@
-"""What Spark's UI, and the report of what was pruned, know of lakesieve's own jobs."""
+"""Label lakesieve's own jobs in Spark's UI, and keep them out of the pruning report."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _GROUP = "spark.jobGroup.id"
 
 @contextmanager
 def own_jobs(spark: SparkSession, description: str) -> Iterator[None]:
-    """Describe the Spark jobs that this thread starts for a while.
+    """Describe the Spark jobs that this thread starts while the context is open.
 
-    They count as no queries of the user in ``last_pruning``. What was set before comes back
-    afterwards; within another such stretch its description stays.
+    ``last_pruning`` does not count them as queries of the user. Afterwards, the previous
+    description returns. Within another such context, the outer description stays.
     """
     context: Any = spark.sparkContext
     before = {name: context.getLocalProperty(name) for name in (_OWN, _DESCRIPTION, _GROUP)}

@@ -1,4 +1,4 @@
-"""What raw reads of different formats have in common."""
+"""Share code between the raw reads of different formats."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def read_settings(spark: SparkSession) -> dict[str, str]:
-    """Return how the session compares names and reads old times, as ``READ_BY_DEFAULT``."""
+    """Return how the session compares names and reads old times, like ``READ_BY_DEFAULT``."""
     names, more = java_array(spark, "java.lang.String", ()), java_class(spark, "java.util.HashMap")
     documents = own_class(spark, "folders.SchemaDocument")
     document = json.loads(documents.of(spark._jsparkSession, "{}", names, more()))
@@ -29,12 +29,12 @@ def read_settings(spark: SparkSession) -> dict[str, str]:
 
 
 def parts_of(call: Callable[..., Any], method: str, *arguments: Any) -> Iterator[str]:
-    """Yield the texts that a Java method returns, one a call, until it returns an empty one."""
+    """Call a Java method until it returns an empty text, and yield the texts before."""
     return iter(lambda: str(call(method, *arguments)), "")
 
 
 def lines_of(parts: Iterable[str]) -> pa.ChunkedArray:
-    """Return the lines of texts, a chunk for each text."""
+    """Return the lines of texts, with a chunk for each text."""
     chunks = [pa.array(part.split("\n"), pa.string()) for part in parts]
     return pa.chunked_array(chunks, pa.string())
 
@@ -43,7 +43,7 @@ def hadoop_path(encoded: Column) -> Column:
     """Return a percent-encoded path as Hadoop's ``Path`` prints it."""
     from pyspark.sql import functions as F
 
-    # a plus sign stands for itself in a path
+    # in a path, a plus sign means itself
     decoded = F.url_decode(F.replace(encoded, F.lit("+"), F.lit("%2B")))
     return F.regexp_replace(decoded, r"^([A-Za-z][A-Za-z0-9+.\-]*):///", "$1:/")
 
@@ -54,7 +54,7 @@ def quoted(*parts: str) -> str:
 
 
 def raw_read(stride: int, selection: str) -> str:
-    """Return the value of ``RAW_READ``, by which a raw read tells the rule what it wants."""
+    """Return the value of ``RAW_READ``, with which a raw read tells the rule what it wants."""
     return f"{stride} {selection}".strip()
 
 
@@ -66,5 +66,5 @@ def keys_of(columns: Sequence[KeyColumn]) -> list[Column]:
 
 
 def in_larger_tasks(rows: DataFrame, *, total_bytes: float, split_bytes: int) -> DataFrame:
-    """Read more files in a task than Spark would, which sizes tasks for reads of whole rows."""
+    """Read more files in each task than Spark would, which sizes tasks for whole rows."""
     return rows.coalesce(max(1, math.ceil(total_bytes / split_bytes)))

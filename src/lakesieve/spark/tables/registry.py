@@ -1,4 +1,4 @@
-"""The table formats that are known, and tables opened by their names."""
+"""List the supported table formats, and open tables by name."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from lakesieve.spark.tables.formats import FormatSpec
     from lakesieve.spark.versions.spark_versions import SparkVersion
 
-# Iceberg's extensions behind Delta's: on Spark 3.5 those stumble over an UPDATE of others
+# Iceberg's extensions after Delta's: on Spark 3.5, the reverse order breaks UPDATE of other tables
 FORMATS = {spec.name: spec for spec in (DELTA, HUDI, ICEBERG, PARQUET)}
 """All formats by name, in the order in which sessions list their extensions."""
 
@@ -38,7 +38,7 @@ def open_table(spark: SparkSession, name: str) -> SparkTable:
     Args:
         spark: The session whose catalogs are searched.
         name: ``catalog.database.table``; ``iceberg:PATH``, ``delta:PATH``, ``hudi:PATH`` or
-            ``parquet:PATH``; or a bare path of an Iceberg table.
+            ``parquet:PATH``; or the bare path of an Iceberg table.
     """
     check_session(spark)
     parsed = parse_name(name)
@@ -49,9 +49,9 @@ def open_table(spark: SparkSession, name: str) -> SparkTable:
     table_format = format_of(entry)
     if table_format not in FORMATS:
         raise UnsupportedError(
-            f"{text} is a table of the format {table_format}, which is not supported.",
+            f"{text} is a table of format {table_format}, which is not supported.",
             kind=ErrorKind.UNSUPPORTED_TABLE,
-            hint="This version indexes Iceberg, Delta and Hudi tables and Parquet directories.",
+            hint="Give an Iceberg, Delta or Hudi table, or a directory of Parquet files.",
         )
     return FORMATS[table_format].named(spark, text, entry)
 
@@ -62,15 +62,15 @@ def _open_path(spark: SparkSession, spec: FormatSpec, path: str) -> SparkTable:
         raise SetupError(
             f"The runtime of {spec.name} tables is not on the class path of this session.",
             kind=ErrorKind.DEPENDENCY_MISSING,
-            hint=f'Start it with ls.local_session(formats=["{spec.name}"]), a command with '
-            f"--format {spec.name}, or your own session with the spark.jars.packages that the "
-            "documentation of the format names.",
+            hint=f'Start the session with ls.local_session(formats=["{spec.name}"]), a command '
+            f"with --format {spec.name}, or your own session with the spark.jars.packages that "
+            "the documentation of the format names.",
         )
     return spec.at(spark, path)
 
 
 def format_of(entry: Any) -> str:
-    """Return the format of a table that a catalog loaded, or a V1 table's provider."""
+    """Return the format of a table that a catalog loaded, or the provider of a V1 table."""
     java_class = str(entry.getClass().getName())
     for spec in FORMATS.values():
         if spec.catalog_class == java_class:

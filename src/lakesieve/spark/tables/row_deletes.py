@@ -1,4 +1,4 @@
-"""How many data files of a table version carry row-level deletes."""
+"""The number of data files of a table version with row-level deletes."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowDeletes:
-    """What one version of a table carries.
+    """The row-level deletes of one table version.
 
     Args:
         files: Live data files.
-        marked_files: Those of them that carry row-level deletes.
+        marked_files: Live data files with row-level deletes.
         delete_files: Position delete files.
-        form: What holds the deletes, in the words of the format.
-        commands: SQL that gets rid of them.
+        form: What contains the deletes, in the format's own words.
+        commands: SQL commands that remove them.
     """
 
     files: int

@@ -1,4 +1,4 @@
-"""lakesieve's functions in Spark's Python workers."""
+"""Run lakesieve's functions in Spark's Python workers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 Stage = Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]
-"""A function of the Arrow batches of a partition."""
+"""A function from the Arrow batches of a partition to Arrow batches."""
 
 
 def in_workers(frame: DataFrame, stage: Stage, schema: str) -> DataFrame:
@@ -25,7 +25,7 @@ def in_workers(frame: DataFrame, stage: Stage, schema: str) -> DataFrame:
 
 
 def frame_of_rows(spark: SparkSession, rows: pa.Table) -> DataFrame:
-    """Make a frame of rows of an Arrow table, of the table's types."""
+    """Return a frame with the rows and types of an Arrow table."""
     from pyspark.sql.pandas.types import from_arrow_type
 
     sink = pa.BufferOutputStream()
@@ -47,17 +47,17 @@ def _unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def gathered(
     batches: Iterable[pa.RecordBatch], rows: int, first: int | None = None
 ) -> Iterator[pa.Table]:
-    """Join batches to tables of at least ``rows`` rows; only the last one may have fewer."""
-    held: list[pa.RecordBatch] = []
+    """Join batches into tables of at least ``rows`` rows. Only the last one may have fewer."""
+    waiting: list[pa.RecordBatch] = []
     size, least = 0, rows if first is None else first
     for batch in batches:
-        held.append(batch)
+        waiting.append(batch)
         size += batch.num_rows
         if size >= least:
-            yield pa.Table.from_batches(held)
-            held, size, least = [], 0, rows
+            yield pa.Table.from_batches(waiting)
+            waiting, size, least = [], 0, rows
     if size:
-        yield pa.Table.from_batches(held)
+        yield pa.Table.from_batches(waiting)
 
 
 def _run(stage: Stage, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -66,12 +66,12 @@ def _run(stage: Stage, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordB
 
 
 def forget_archives() -> None:
-    """Spare a worker's next task the reading of all archives.
+    """Save a worker's next task from reading all archives.
 
-    Spark puts its own zips and the jars of ``spark.jars.packages`` on the workers' path and empties
-    the caches of imports before each task, upon which Python 3.10 and 3.11 read the directory of
-    each archive again, once a package in it (python/cpython#103200): half a second for the jars of
-    three formats. An import that is made later finds them as before.
+    Spark puts its own zips and the jars of ``spark.jars.packages`` on the workers' path, and clears
+    the import caches before each task. Python 3.10 and 3.11 then read the directory of each archive
+    again, once for each package in it (python/cpython#103200). For the jars of three formats, this
+    takes half a second. Later imports still find the archives.
     """
     for path, finder in list(sys.path_importer_cache.items()):
         if isinstance(finder, zipimporter):

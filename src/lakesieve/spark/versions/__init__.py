@@ -1,1 +1,1 @@
-"""The supported versions of Spark, and the classes of the JVM that a session uses."""
+"""The supported versions of Spark, and access to the classes of a session's JVM."""

@@ -19,9 +19,9 @@ class CachedRows:
     """Rows that were evaluated, and their number.
 
     Args:
-        rows: The rows, as :func:`cached_leaf` has them.
-        count: How many they are.
-        frame: The frame that Spark caches; ``None`` where another one caches it.
+        rows: The rows, as :func:`cached_leaf` returns them.
+        count: Their number.
+        frame: The frame that Spark caches; ``None`` if another object caches it.
     """
 
     rows: DataFrame
@@ -35,15 +35,16 @@ class CachedRows:
 
 
 def cache_rows(frame: DataFrame, *, shuffled: bool = False) -> CachedRows:
-    """Evaluate a frame now, and have Spark cache it.
+    """Evaluate a frame now, and let Spark cache it.
 
-    Spark answers every query from the cache of an equal plan, whoever cached it. A frame that reads
-    some files of a table only must never be taken for one that reads all of them, so the cached
-    plan has a mark that no other plan has.
+    Spark answers every query with an equal plan from the cache, whoever cached it. A frame that
+    reads only some files of a table must never be mistaken for a frame that reads all files. So the
+    cached plan has a mark that no other plan has.
 
     Args:
         frame: The frame.
-        shuffled: Whether a shuffle made it: Spark caches all its partitions, however small.
+        shuffled: True if the frame ends with a shuffle. Spark caches all its partitions, even empty
+            ones.
     """
     from pyspark.sql import functions as F
 
@@ -55,12 +56,12 @@ def cache_rows(frame: DataFrame, *, shuffled: bool = False) -> CachedRows:
 
 
 def cached_leaf(frame: DataFrame, spark: SparkSession | None = None) -> DataFrame:
-    """Return the cache of a persisted frame as a leaf: however it was made, it is deterministic.
+    """Return the cache of a persisted frame as a leaf, which is deterministic.
 
     Args:
         frame: The frame.
-        spark: The session of the result; by default the frame's own, which for a batch of a stream
-            is another one than the stream's.
+        spark: The session of the result; by default the frame's own. For a batch of a stream, this
+            is not the session of the stream.
     """
     from pyspark.sql import DataFrame
 

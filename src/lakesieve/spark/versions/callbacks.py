@@ -1,4 +1,4 @@
-"""Python functions that Java calls."""
+"""Let Java call Python functions."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ if TYPE_CHECKING:
 
 
 class Callback:
-    """A ``java.util.function.Function`` that answers in Python.
+    """A ``java.util.function.Function`` that is implemented in Python.
 
-    py4j keeps only a weak reference: keep another one as long as Java may call.
+    py4j keeps only a weak reference. Keep another reference as long as Java may call it.
     """
 
     def __init__(self, answer: Callable[[str], str]) -> None:
         self._answer = answer
 
     def apply(self, request: str) -> str:
-        """Answer a call of Java."""
+        """Answer a call from Java."""
         return self._answer(request)
 
     class Java:
-        """The Java interface, as py4j wants it told."""
+        """The implemented Java interface, in the form that py4j expects."""
 
         implements = ("java.util.function.Function",)
 
 
 def hear_callbacks(spark: SparkSession) -> None:
-    """Let Java call functions of this process."""
+    """Start the server through which Java calls this process."""
     from pyspark.java_gateway import ensure_callback_server_started
 
     gateway = spark.sparkContext._gateway
@@ -38,5 +38,5 @@ def hear_callbacks(spark: SparkSession) -> None:
 
 
 def key_of_session(spark: SparkSession) -> tuple[str, str]:
-    """Return what tells a session from all others: its application, and its own number."""
+    """Return a key that identifies a session: its application and its own number."""
     return str(spark.sparkContext.applicationId), str(spark._jsparkSession.sessionUUID())

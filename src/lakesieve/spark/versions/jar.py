@@ -1,4 +1,4 @@
-"""The jar with the classes that lakesieve runs inside Spark: one for each version of Spark."""
+"""The jar with the classes that lakesieve runs inside Spark. Each version of Spark has one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lakesieve.spark.versions.spark_versions import SparkVersion
 
 _EXTENSION = "lakesieve.LakesieveExtensions"
-# Spark's class loaders that take further jars
+# Spark's class loaders to which jars can be added
 _LOADERS = frozenset(
     {
         "org.apache.spark.util.MutableURLClassLoader",
@@ -26,29 +26,29 @@ _LOADERS = frozenset(
     }
 )
 _LOCK = threading.Lock()
-# by its py4j gateway, each JVM that has the jar
+# JVMs that have the jar, by their py4j gateway
 _LOADED: WeakSet[Any] = WeakSet()
-# applications whose executors have it
+# applications whose executors have the jar
 _SENT: set[str] = set()
 
 
 def jar_of(version: SparkVersion) -> Path:
-    """The jar for a version of Spark, which the package carries."""
+    """Return the path of the jar for a version of Spark, which is part of the package."""
     name = f"lakesieve-spark-{version.jar}.jar"
     path = Path(str(resources.files("lakesieve.spark") / "jars" / name))
     if not path.is_file():
         raise SetupError(
             f"This installation of lakesieve has no {name}.",
             kind=ErrorKind.DEPENDENCY_MISSING,
-            hint="Install a wheel of lakesieve; in a clone of its sources, run make setup.",
+            hint="Install a wheel of lakesieve. In a clone of its sources, run make setup.",
         )
     return path
 
 
 def own_class(spark: SparkSession, name: str) -> Any:
-    """Return a Java class of lakesieve, such as ``files.PathSet``.
+    """Return one of lakesieve's Java classes, such as ``files.PathSet``.
 
-    The jar is loaded by the first call, once in a JVM.
+    The first call loads the jar, once for each JVM.
     """
     with _LOCK:
         if spark.sparkContext._gateway not in _LOADED:
@@ -58,12 +58,12 @@ def own_class(spark: SparkSession, name: str) -> Any:
 
 
 def send_to_executors(spark: SparkSession) -> None:
-    """Have the executors of the application know the jar, too."""
+    """Send the jar to the executors of the application."""
     context: Any = spark.sparkContext
-    # executors of a local session are in the driver's own JVM
+    # executors of a local session run in the driver's JVM
     if context._jsc.sc().isLocal():
         return
-    # the jar that the driver has the classes of: Spark sends no two files of one name
+    # send the jar that the driver uses, because Spark sends only one file of each name
     jar = own_class(spark, "check.SparkCheck").jar()
     with _LOCK:
         if context.applicationId not in _SENT:
@@ -72,37 +72,37 @@ def send_to_executors(spark: SparkSession) -> None:
 
 
 def _load(spark: SparkSession, version: SparkVersion) -> None:
-    """Have the JVM know the classes of our jar, unless ``spark.jars`` has brought them."""
+    """Add our jar to the JVM, unless ``spark.jars`` contains it already."""
     if not has_class(spark, _EXTENSION):
         add_jar(spark, jar_of(version))
         return
     of_jar = java_class(spark, _EXTENSION).version()
-    # slow: PySpark puts the jars of the session among Python's paths, and each of them is searched
+    # slow, because PySpark puts the session's jars on Python's path, and each is searched
     own = metadata.version("lakesieve")
     if of_jar != own:
-        raise _other_jar(f"of lakesieve {of_jar}, and this is lakesieve {own}")
+        raise _other_jar(f"of lakesieve {of_jar}, but this is lakesieve {own}")
     versions = str(java_class(spark, _EXTENSION).testedOn())
     if version.jar not in versions.split(", "):
-        raise _other_jar(f"of lakesieve for Spark {versions}, and this is Spark {spark.version}")
+        raise _other_jar(f"of lakesieve for Spark {versions}, but this is Spark {spark.version}")
 
 
 def _other_jar(what: str) -> UnsupportedError:
     return UnsupportedError(
         f"The session has the jar {what}.",
         kind=ErrorKind.UNSUPPORTED_SESSION,
-        hint="Write the jar anew with lakesieve spark-jar, in the place of the old one.",
+        hint="Write a new jar with lakesieve spark-jar, and replace the old one.",
     )
 
 
 def add_jar(spark: SparkSession, jar: Path) -> None:
-    """Have the driver know the classes of a jar, beside those of the table formats."""
+    """Add a jar to the driver's class loader, next to the jars of the table formats."""
     loader = context_loader(spark)
     while loader is not None and str(loader.getClass().getName()) not in _LOADERS:
         loader = loader.getParent()
     if loader is None:
         raise UnsupportedError(
-            "This session takes no jar while it runs.",
+            "No jar can be added to this session while it runs.",
             kind=ErrorKind.UNSUPPORTED_SESSION,
-            hint="Start the session with the jar that lakesieve spark-jar writes in spark.jars.",
+            hint="Start the session with the jar from lakesieve spark-jar in spark.jars.",
         )
     loader.addURL(java_class(spark, "java.io.File")(str(jar)).toURI().toURL())

@@ -1,4 +1,4 @@
-"""Java classes by their whole names."""
+"""Get Java classes by their full names."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 def java_class(spark: SparkSession, name: str) -> Any:
     """Return a Java class. Its static members are attributes, and calling it makes an object.
 
-    ``spark._jvm.org.apache`` asks Java of each part of a name whether it is a class, and to find
-    that it is none takes a look into every jar, each time.
+    ``spark._jvm.org.apache`` is slow: it asks Java for each part of the name whether this is a
+    class, and each "no" takes a search of every jar.
     """
     from py4j.java_gateway import JavaClass
 
@@ -22,7 +22,7 @@ def java_class(spark: SparkSession, name: str) -> Any:
 
 
 def java_array(spark: SparkSession, name: str, items: tuple[Any, ...]) -> Any:
-    """Make a Java array."""
+    """Return a Java array of some items."""
     gateway: Any = spark.sparkContext._gateway
     array = gateway.new_array(java_class(spark, name), len(items))
     for number, item in enumerate(items):
@@ -31,7 +31,7 @@ def java_array(spark: SparkSession, name: str, items: tuple[Any, ...]) -> Any:
 
 
 def java_list(spark: SparkSession, items: tuple[Any, ...] = ()) -> Any:
-    """Make a Java list that may grow."""
+    """Return a Java list that can grow."""
     made = java_class(spark, "java.util.ArrayList")()
     for item in items:
         made.add(item)
@@ -39,7 +39,7 @@ def java_list(spark: SparkSession, items: tuple[Any, ...] = ()) -> Any:
 
 
 def scala_seq(spark: SparkSession, items: Any) -> Any:
-    """Turn a Java list into one that Scala's methods take."""
+    """Convert a Java list to a Scala ``Seq``."""
     return java_class(spark, "org.apache.spark.api.python.PythonUtils").toSeq(items)
 
 
@@ -49,7 +49,7 @@ def context_loader(spark: SparkSession) -> Any:
 
 
 def has_class(spark: SparkSession, name: str) -> bool:
-    """Tell whether a Java class is on the class path of the session."""
+    """Return whether a Java class is on the class path of the session."""
     from py4j.protocol import Py4JJavaError
 
     try:
@@ -60,6 +60,6 @@ def has_class(spark: SparkSession, name: str) -> bool:
 
 
 def as_python(spark: SparkSession, java: Any) -> Any:
-    """Turn a Java map or list into Python's, by one JSON text: each entry would take calls."""
+    """Convert a Java map or list to Python through one JSON text. Each py4j call would be slow."""
     writer = java_class(spark, "com.fasterxml.jackson.databind.ObjectMapper")()
     return json.loads(writer.writeValueAsString(java))

@@ -1,4 +1,4 @@
-"""PySpark's own log of errors, which differs between its versions."""
+"""Silence PySpark's own log of errors, which differs between versions."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 
 @contextmanager
 def without_traces() -> Iterator[None]:
-    """Keep PySpark from writing the trace of each statement that it cannot plan.
+    """Keep PySpark from logging the stack trace of each statement that it cannot plan.
 
-    Since 4.0 it does so by a logger of a class of its own, which must be the one to make it.
+    Since Spark 4.0, PySpark logs it with a logger of its own class, which PySpark itself must
+    create.
     """
     try:
         loggers: Any = import_module("pyspark.logger").PySparkLogger

@@ -1,4 +1,4 @@
-"""The versions of Spark that are supported, and all that differs between them."""
+"""The supported versions of Spark, and everything that differs between them."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class SparkVersion:
 
     Args:
         name: Major and minor version.
-        jar: The version of Spark that the jar for this one is built against.
-        is_tested: Whether the tests of lakesieve run on it.
+        jar: The version of Spark against which the jar for this version is built.
+        is_tested: True if the tests of lakesieve run on it.
     """
 
     name: str
@@ -32,7 +32,7 @@ class SparkVersion:
     is_tested: bool = True
 
 
-# tools/build_jars.py reads these lines, too
+# tools/build_jars.py reads these lines as well
 SPARK_VERSIONS = (
     SparkVersion(name="4.3", jar="4.1"),
     SparkVersion(name="4.2", jar="4.1"),
@@ -40,14 +40,14 @@ SPARK_VERSIONS = (
     SparkVersion(name="4.0", jar="4.0"),
     SparkVersion(name="3.5", jar="3.5"),
 )
-"""The tested versions, newest first."""
+"""The tested versions, the newest first."""
 
 
 def spark_version_of(version: str) -> SparkVersion:
-    """Return the version of Spark that a full version number belongs to.
+    """Return the entry for a full version number of Spark.
 
-    A number that is newer than all tested versions gets the jar of the newest one, which sessions
-    check before they use it.
+    A version newer than all tested ones gets the jar of the newest one. Sessions check this jar
+    before they use it.
     """
     for tested in SPARK_VERSIONS:
         if version.startswith(f"{tested.name}."):
@@ -64,24 +64,25 @@ def spark_version_of(version: str) -> SparkVersion:
 
 
 def is_remote(spark: SparkSession) -> bool:
-    """Whether a session is one of Spark Connect, whose JVM is elsewhere."""
+    """Return whether a session is a Spark Connect session, whose JVM is in another process."""
     return not hasattr(spark, "_jsparkSession")
 
 
 def check_session(spark: SparkSession) -> None:
-    """Check that the session is one that lakesieve can work in."""
+    """Check that lakesieve can work in the session."""
     if is_remote(spark):
         raise UnsupportedError(
             "This is a Spark Connect session, whose JVM cannot be reached.",
             kind=ErrorKind.UNSUPPORTED_SESSION,
-            hint="Make and refresh indexes in a classic session, as lakesieve create does; its "
-            "queries skip files when the server has lakesieve's jar: lakesieve spark-jar.",
+            hint="Create and refresh indexes in a classic session, as lakesieve create does. "
+            "Connect "
+            "queries skip files if the server has the jar from lakesieve spark-jar.",
         )
     spark_version_of(spark.version)
 
 
 def arrow_of(frame: DataFrame) -> pa.Table:
-    """All rows of a frame."""
+    """Return all rows of a frame as an Arrow table."""
     if hasattr(frame, "toArrow"):
         return frame.toArrow()
     from pyspark.sql.pandas.types import to_arrow_schema
@@ -91,7 +92,7 @@ def arrow_of(frame: DataFrame) -> pa.Table:
 
 
 def local_frame(spark: SparkSession, rows: pa.Table, schema: StructType) -> DataFrame | None:
-    """A frame of few rows that need no job; ``None`` where Spark takes none from Arrow."""
+    """Return a frame of a few rows without a job, or ``None`` if Spark cannot do that."""
     from pyspark.sql import DataFrame
 
     if not hasattr(DataFrame, "toArrow"):
@@ -102,9 +103,9 @@ def local_frame(spark: SparkSession, rows: pa.Table, schema: StructType) -> Data
 
 
 def frame_of(spark: SparkSession, texts: pa.Table, *, at_once: int = 10_000) -> DataFrame:
-    """Make a frame of columns of texts, without nulls and U+0000, by few calls.
+    """Return a frame of text columns, without nulls and U+0000, using few py4j calls.
 
-    A literal of Spark 3.5 holds ``at_once`` texts.
+    A literal of Spark 3.5 contains ``at_once`` texts.
     """
     from pyspark.sql import DataFrame
     from pyspark.sql import functions as F
@@ -125,12 +126,12 @@ def frame_of(spark: SparkSession, texts: pa.Table, *, at_once: int = 10_000) -> 
 
 
 def by_number(frame: DataFrame, count: int, column: str) -> DataFrame:
-    """Bring the rows of each number below a count into one partition, each number in its own."""
+    """Move the rows of each number from 0 to ``count - 1`` to a partition of their own."""
     if hasattr(frame, "repartitionById"):
         return frame.repartitionById(count, column)
     from pyspark.sql import functions as F
 
-    # older versions hash: give each number a stand-in whose hash leads to a partition of its own
+    # older versions hash, so give each number a stand-in whose hash leads to its own partition
     spark, stand_ins = frame.sparkSession, [0] * count
     tried = spark.range(16 * count + 64).selectExpr("id", f"pmod(hash(id), {count}) AS partition")
     for row in tried.groupBy("partition").min("id").collect():
@@ -146,7 +147,10 @@ def error_class(error: PySparkException) -> str:
 
 
 def delta_snapshot_at(spark: SparkSession, log: Any, version: int, entry: Any) -> Any:
-    """Return a snapshot of a ``DeltaLog`` with its catalog entry, an ``Option``, by its number."""
+    """Return the snapshot of a ``DeltaLog`` with a version number.
+
+    ``entry`` is its catalog entry.
+    """
     none = java_class(spark, "scala.Option").empty()
     more = () if spark_version_of(spark.version).name == "3.5" else (False,)
     return log.getSnapshotAt(version, none, entry, *more)

@@ -1,1 +1,1 @@
-"""Delta Lake through a Spark session."""
+"""Delta Lake tables through a Spark session."""

@@ -1,4 +1,4 @@
-"""Changes of Delta tables by key."""
+"""Change rows of Delta tables by key."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _CONFLICTS = frozenset(
         "ConcurrentWriteException",
     )
 )
-# versions that are looked through for the one of a write
+# number of versions that are searched for the version of a write
 _ANCESTORS = 50
 
 
 class DeltaChanges:
-    """A Delta table; its log keeps the last transaction of every application."""
+    """A Delta table. Its log stores the last transaction of every application."""
 
     rereads = True
     _LAST = "spark.databricks.delta.lastCommitVersionInSession"
@@ -40,11 +40,11 @@ class DeltaChanges:
         self._relation = relation
 
     def frame(self) -> DataFrame:
-        """The rows as they are now."""
+        """Return the current rows."""
         return self._spark.table(self._relation)
 
     def check(self, on: Sequence[str], txn: tuple[str, int] | None) -> None:
-        """All is possible. As for :meth:`TableChanges.check`."""
+        """Refuse nothing. As for :meth:`TableChanges.check`."""
 
     def change(
         self, operation: str, rows: DataFrame, on: Sequence[str], txn: tuple[str, int] | None
@@ -83,7 +83,7 @@ class DeltaChanges:
         txn: tuple[str, int] | None,
         base: TableVersion,  # noqa: ARG002 - Delta looks at all versions since, and at its own files
     ) -> ChangeOutcome | None:
-        """As for :meth:`TableChanges.insert`: a MERGE, whose conflicts Delta detects."""
+        """As for :meth:`TableChanges.insert`. It is a MERGE, whose conflicts Delta detects."""
         from py4j.protocol import Py4JJavaError
         from pyspark.errors import PySparkException
 

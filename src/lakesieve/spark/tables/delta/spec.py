@@ -1,4 +1,4 @@
-"""Delta Lake tables on Spark: how they are described."""
+"""The description of Delta Lake tables on Spark."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DELTA = FormatSpec(
     settings={
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-        # by default 50 tasks for each reading of a table's log
+        # by default, Spark uses 50 tasks whenever it reads a table's log
         "spark.databricks.delta.snapshotPartitions": "2",
     },
     catalog_class=CATALOG_CLASS,

@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from lakesieve.tables import Column, TableVersion
 
 CATALOG_CLASS = "org.apache.spark.sql.delta.catalog.DeltaTableV2"
-"""What a catalog gives for a Delta table."""
+"""Java class of a Delta table in a catalog."""
 
 
 class DeltaTable:
     """One Delta table, by its catalog identifier or its folder.
 
     Raises:
-        NotFoundError: There is no table.
+        NotFoundError: The table does not exist.
     """
 
     def __init__(self, spark: SparkSession, name: str, log: Any, *, is_named: bool) -> None:
@@ -59,12 +59,12 @@ class DeltaTable:
 
     @classmethod
     def at(cls, spark: SparkSession, path: str) -> DeltaTable:
-        """Open the table in a folder, which holds ``_delta_log``."""
+        """Open the table in a folder that contains ``_delta_log``."""
         return cls(spark, path, _log_at(spark, path), is_named=False)
 
     @classmethod
     def named(cls, spark: SparkSession, name: str, java: Any) -> DeltaTable:
-        """Open what the catalog has under a name, a ``DeltaTableV2``."""
+        """Open the table that the catalog has under a name, a ``DeltaTableV2``."""
         with named_errors(name):
             return cls(spark, name, java.deltaLog(), is_named=True)
 
@@ -81,22 +81,22 @@ class DeltaTable:
         return str(self._log()[0].dataPath().toString())
 
     def _hadoop_conf(self) -> Any:
-        """Return the settings of the session, with those that the catalog has for the table."""
+        """Return the session's settings, together with the catalog's settings for the table."""
         return self._log()[0].newDeltaHadoopConf()
 
     @property
     def relation(self) -> str:
-        """How SQL names it."""
+        """Name of the table in SQL."""
         return self._name if self._is_named else f"delta.{quoted(self._name)}"
 
     @property
     def merges_on_read(self) -> bool:
-        """Whether row-level commands write deletion vectors."""
+        """True if row-level commands write deletion vectors."""
         setting = self.reader.properties.get("delta.enableDeletionVectors")
         return str(setting).lower() == "true"
 
     def row_deletes(self, version: TableVersion) -> RowDeletes:
-        """Count the data files that have a deletion vector."""
+        """Count the data files with a deletion vector."""
         delta_columns(version.schema)
         vectors = self.reader.logged_files(version).column("vector")
         marked = pc.sum(pc.not_equal(vectors, ""), min_count=0).as_py()
@@ -104,7 +104,7 @@ class DeltaTable:
         return RowDeletes(files=len(vectors), marked_files=marked, commands=commands)
 
     def changes(self) -> DeltaChanges:
-        """Change its rows by SQL, which knows a Delta table by its path, too."""
+        """Change rows with SQL, which can also name a Delta table by its path."""
         return DeltaChanges(self._spark, self.relation)
 
     def raw_rows(

@@ -1,1 +1,1 @@
-"""Apache Hudi through a Spark session."""
+"""Apache Hudi tables through a Spark session."""

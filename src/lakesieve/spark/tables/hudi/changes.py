@@ -1,4 +1,4 @@
-"""Changes of Hudi tables by key."""
+"""Change rows of Hudi tables by key."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _META = "_hoodie_"
 
 
 class HudiChanges:
-    """A Hudi table, written to by its record keys."""
+    """A Hudi table, written by its record keys."""
 
     rereads = False
     _KEYS = "hoodie.datasource.write.recordkey.field"
@@ -40,7 +40,7 @@ class HudiChanges:
         self._keys = self._settings[self._KEYS]
 
     def frame(self) -> DataFrame:
-        """The rows as they are now."""
+        """Return the current rows."""
         rows = self._spark.read.format("hudi").load(self._table.reader.location)
         return rows.drop(*(name for name in rows.columns if name.startswith(_META)))
 
@@ -51,13 +51,13 @@ class HudiChanges:
                 f"The record key of {self._table.reader.name} is {self._keys or 'none'}, "
                 f"not {', '.join(on)}.",
                 kind=ErrorKind.UNSUPPORTED_TABLE,
-                hint="Hudi changes rows by their record key: give its columns.",
+                hint="Hudi changes rows by their record key. Give the columns of the record key.",
             )
         if txn is not None:
             raise InvalidInputError(
-                "Hudi keeps no transactions of applications.",
+                "Hudi does not store transactions of applications.",
                 kind=ErrorKind.INVALID_ARGUMENT,
-                hint="Leave txn out: the same change made twice is the same as once.",
+                hint="Leave out txn. Repeating the same change has no further effect.",
             )
 
     def change(
@@ -71,11 +71,11 @@ class HudiChanges:
         if operation == "upsert":
             return self._write(rows, operation)
         # Hudi needs the partition of each row, and which value is newer
-        held = self.frame().join(rows, list(on), "left_semi").persist()
+        affected = self.frame().join(rows, list(on), "left_semi").persist()
         try:
-            return self._write(held, operation) if held.count() else NOTHING
+            return self._write(affected, operation) if affected.count() else NOTHING
         finally:
-            held.unpersist()
+            affected.unpersist()
 
     def insert(
         self,
@@ -84,7 +84,7 @@ class HudiChanges:
         txn: tuple[str, int] | None,  # noqa: ARG002 - refused before
         base: TableVersion,
     ) -> ChangeOutcome | None:
-        """As for :meth:`TableChanges.insert`; without locks Hudi has one writer at a time."""
+        """As for :meth:`TableChanges.insert`. Without locks, Hudi has one writer at a time."""
         if self._table.reader.version().id != base.id:
             return None
         return self._write(rows, "insert")
@@ -96,7 +96,7 @@ class HudiChanges:
             self._table.reader.location
         )
         if self._table.is_named:
-            # the session keeps the list of its files
+            # the session caches the list of the table's files
             self._spark.catalog.refreshTable(self._table.reader.name)
         version = self._table.reader.version().id
         if version == before:

@@ -1,4 +1,4 @@
-"""Apache Hudi tables on Spark: how they are described."""
+"""The description of Apache Hudi tables on Spark."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ HUDI = FormatSpec(
         "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
     },
     catalog_class="org.apache.spark.sql.hudi.catalog.HoodieInternalV2Table",
-    copying="Copy the files, and create indexes of its own for the copy.",
+    copying="Copy the files, and create new indexes for the copy.",
 )

@@ -29,8 +29,8 @@ class HudiTable:
     """One Hudi table, copy-on-write or merge-on-read, by its path or as a catalog table.
 
     Raises:
-        NotFoundError: There is no table, or it has no commits.
-        UnsupportedError: It is no Hudi table that this version knows.
+        NotFoundError: The table does not exist, or it has no commits.
+        UnsupportedError: It is not a Hudi table that this version supports.
     """
 
     def __init__(self, spark: SparkSession, name: str, *, is_path: bool) -> None:
@@ -40,15 +40,16 @@ class HudiTable:
         location = self.location()
         if not location:
             raise UnsupportedError(
-                f"{name} is not a Hudi table that has commits and is read by its file groups.",
+                f"{name} is not a Hudi table with commits that is read by its file groups.",
                 kind=ErrorKind.UNSUPPORTED_TABLE,
-                hint="Give the folder that holds .hoodie, or a catalog table made with USING hudi, "
-                "once something was written to it.",
+                hint="Give the folder that contains .hoodie, or a catalog table made with USING "
+                "hudi, "
+                "after rows were written to it.",
             )
         self.reader = HudiReader(name, location, storage_options(spark), session=self)
 
     def location(self) -> str:
-        """Return the folder to which the name leads now; empty if it names no such table."""
+        """Return the folder to which the name leads now; empty if it is not a Hudi table."""
         with named_errors(self._name):
             if self.is_named:
                 rows = self._spark.read.table(self._name)
@@ -58,11 +59,11 @@ class HudiTable:
         return "" if leaf is None else str(self._call("location", leaf))
 
     def document(self, instant: str | None) -> str:
-        """Return the schema by which the session reads a version; ``None`` is the current one."""
+        """Return the schema with which the session reads a version, by default the current one."""
         return str(self._call("schema", self._leaf(self._read(instant))))
 
     def moment(self, millis: int) -> str:
-        """Return a point in time as Hudi writes it; a local one is of Java's time zone."""
+        """Return a point in time as Hudi writes it. A local time is in Java's time zone."""
         return str(self._call("moment", millis))
 
     def _call(self, method: str, argument: Any) -> Any:
@@ -79,11 +80,11 @@ class HudiTable:
             return reader.load(self.reader.location)
 
     def changes(self) -> HudiChanges:
-        """By Hudi's writer."""
+        """Change rows with Hudi's writer."""
         return HudiChanges(self._spark, self)
 
     def row_deletes(self, version: TableVersion) -> RowDeletes:
-        """Count the file slices that have log files."""
+        """Count the file slices with log files."""
         live = self.reader.live_files(version)
         named = f"{'table' if self.is_named else 'path'} => '{self._name}'"
         return RowDeletes(
@@ -95,7 +96,7 @@ class HudiTable:
 
     @property
     def merges_on_read(self) -> bool:
-        """Whether row-level commands write log files."""
+        """True if row-level commands write log files."""
         return self.reader.merges_on_read
 
     def raw_rows(
@@ -107,7 +108,10 @@ class HudiTable:
         stride: int = 1,
         selection: str = "",
     ) -> DataFrame:
-        """Rows of every ``stride``-th selected base file; as for :meth:`SparkTable.raw_rows`."""
+        """Return rows of every ``stride``-th selected base file.
+
+        As for :meth:`SparkTable.raw_rows`.
+        """
         from pyspark.sql import functions as F
 
         whole = self._read(version.id, **{RAW_READ: raw_read(stride, selection)})
@@ -117,19 +121,19 @@ class HudiTable:
         return in_larger_tasks(rows, total_bytes=total / stride, split_bytes=split_bytes)
 
     def _check_columns(self, rows: DataFrame, columns: Sequence[Column]) -> None:
-        """Insist that a read has the columns that were asked for.
+        """Check that a read has the requested columns.
 
-        A commit in between may have changed them. Their values would stand under a wrong identity.
+        A commit in between may have changed them. Then their values would get a wrong identity.
         """
-        read = hudi_columns(str(self._call("schema", self._leaf(rows))))
-        changed = [column for column in columns if read.get(column.path) != column]
+        current = hudi_columns(str(self._call("schema", self._leaf(rows))))
+        changed = [column for column in columns if current.get(column.path) != column]
         if changed:
             raise UnsupportedError(
-                f"{self._name} reads the column {'.'.join(changed[0].path)} in another way now.",
+                f"{self._name} now reads the column {'.'.join(changed[0].path)} in another way.",
                 kind=ErrorKind.UNSUPPORTED_TABLE,
-                hint="Start again: its schema or the session's settings were changed meanwhile.",
+                hint="Try again. The schema or the session's settings were changed meanwhile.",
             )
 
     def rows(self, version: TableVersion) -> DataFrame:
-        """Rows of a version; as for :meth:`SparkTable.rows`."""
+        """Return the rows of a version. As for :meth:`SparkTable.rows`."""
         return self._read(version.id)

@@ -1,1 +1,1 @@
-"""Apache Iceberg through a Spark session."""
+"""Apache Iceberg tables through a Spark session."""

@@ -1,7 +1,7 @@
-"""Which branch of an Iceberg table a session reads, and to which branch it commits.
+"""Find which branch of an Iceberg table a session reads, and to which branch it commits.
 
-The rules are Iceberg's own: the branch in the identifier, then the session's ``spark.wap.branch``
-if the table has ``write.wap.enabled``, then ``main``.
+The rules are Iceberg's own. The branch in the identifier has precedence, then the session's
+``spark.wap.branch`` if the table has ``write.wap.enabled``, then ``main``.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ _VERSION = re.compile(r"snapshot_id_(?P<id>\d+)|at_timestamp_\d+|tag_(?P<tag>.*)
 _BRANCH_PREFIX = "branch_"
 _ENABLED = "write.wap.enabled"
 _WAP_ID, _WAP_BRANCH = "spark.wap.id", "spark.wap.branch"
-# in Iceberg's runtimes since a scan reads the snapshot that its table was loaded with
+# this class exists since the version in which a scan reads the snapshot that its table was loaded
+# with
 _PINNED_SINCE = "org.apache.iceberg.spark.TimeTravel"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSelector:
-    """The identifier of a table itself, and the branch that a user's identifier selects in it."""
+    """The identifier of a table, and the branch that a user's identifier selects."""
 
     table: str
     branch: str | None = None
@@ -43,7 +44,7 @@ def selector_of(name: str, entry: Any) -> TableSelector:
 
     Args:
         name: The identifier.
-        entry: What the catalog has under it, Iceberg's ``SparkTable``.
+        entry: The catalog's entry for the identifier, Iceberg's ``SparkTable``.
 
     Raises:
         InvalidInputError: The identifier selects one version of a table.
@@ -55,14 +56,14 @@ def selector_of(name: str, entry: Any) -> TableSelector:
     if branch is not None and last == f"{_BRANCH_PREFIX}{branch}":
         return TableSelector(table=table, branch=str(branch))
     version = _VERSION.fullmatch(last)
-    # a table may be called like a version
+    # a table's own name may look like a version
     if version is None or str(entry.table().name()).endswith(f".{last}"):
         return TableSelector(table=name)
     meant = version["id"] or version["tag"]
     raise InvalidInputError(
         f"{name} selects one version of a table.",
         kind=ErrorKind.NOT_A_TABLE,
-        hint=f"Name the table, {table}, and give its version as an argument"
+        hint=f"Name the table {table}, and give the version as an argument"
         + (f": version={meant!r}." if meant else "."),
     )
 
@@ -72,7 +73,7 @@ class SessionBranches:
     """The branches of one table that a session reads and writes.
 
     Args:
-        spark: The session; its settings are read at each call.
+        spark: The session. Its settings are read at each call.
         name: The table's name, for messages.
         selected: The branch in the table's identifier.
     """
@@ -88,30 +89,30 @@ class SessionBranches:
 
     @property
     def pins_snapshots(self) -> bool:
-        """Whether this version of Iceberg reads the snapshot that a table was loaded with."""
+        """True if this version of Iceberg reads the snapshot that a table was loaded with."""
         return has_class(self.spark, _PINNED_SINCE)
 
     def resolve(self, metadata: IcebergMetadata, spec: str | int | None) -> str | int | None:
-        """Return the version that a user means: without one, the branch that the session reads.
+        """Return the version that a user means. The default is the branch that the session reads.
 
         Raises:
-            InvalidInputError: It is a time, in a table whose identifier selects a branch.
+            InvalidInputError: It is a time, but the table's identifier selects a branch.
         """
         if spec is None:
             return self.read_branch(metadata)
         is_time = str(spec) not in metadata.references() and not str(spec).isdigit()
         if self.selected is not None and is_time and millis_of(str(spec)) is not None:
             raise InvalidInputError(
-                f"{self.name} selects a branch, in which a time selects no version.",
+                f"{self.name} selects a branch. In a branch, a time does not select a version.",
                 kind=ErrorKind.INVALID_ARGUMENT,
-                hint="Give the id of a snapshot; the metadata table snapshots lists them.",
+                hint="Give the id of a snapshot. The metadata table snapshots lists the ids.",
             )
         return spec
 
     def read_branch(self, metadata: IcebergMetadata) -> str | None:
-        """Return the branch whose head is the current version; ``None`` for ``main``.
+        """Return the branch whose head is the current version, or ``None`` for ``main``.
 
-        A WAP branch that nobody has written to yet is read as ``main``.
+        A WAP branch without commits is read as ``main``.
 
         Raises:
             InvalidInputError: The session's settings contradict each other.
@@ -122,11 +123,11 @@ class SessionBranches:
         return branch if branch in metadata.references().keys() - {MAIN} else None
 
     def write_branch(self, metadata: IcebergMetadata) -> str | None:
-        """Return the branch to commit to; ``None`` for ``main``.
+        """Return the branch to commit to, or ``None`` for ``main``.
 
         Raises:
             InvalidInputError: The session's settings contradict each other.
-            UnsupportedError: A commit would be staged, or Iceberg refuses it.
+            UnsupportedError: Commits would only be staged, or Iceberg refuses them.
         """
         staged = self._setting(metadata, _WAP_ID)
         if staged is not None and self._setting(metadata, _WAP_BRANCH) is None:
@@ -134,14 +135,14 @@ class SessionBranches:
                 f"The session's {_WAP_ID} ({staged}) stages its commits to {self.name}, so that "
                 "no reader sees them.",
                 kind=ErrorKind.UNSUPPORTED_SESSION,
-                hint=f"Change the rows on a branch, by {_WAP_BRANCH}; or unset {_WAP_ID}.",
+                hint=f"Set {_WAP_BRANCH} to change the rows on a branch, or unset {_WAP_ID}.",
             )
         branch = self._wap_branch(metadata)
         if self.selected is None:
             return branch
         if branch is not None and not self.pins_snapshots:
             raise UnsupportedError(
-                f"This version of Iceberg commits to no branch that is named, {self.name}, while "
+                f"This version of Iceberg cannot commit to the named branch {self.name} while "
                 f"the session has set {_WAP_BRANCH} ({branch}).",
                 kind=ErrorKind.UNSUPPORTED_SESSION,
                 hint=f"Unset {_WAP_BRANCH}.",
@@ -152,7 +153,7 @@ class SessionBranches:
         """Return the WAP branch that the session has set, if the table obeys it.
 
         Raises:
-            InvalidInputError: The session has a WAP id, too.
+            InvalidInputError: The session also has a WAP id.
         """
         branch = self._setting(metadata, _WAP_BRANCH)
         staged = self._setting(metadata, _WAP_ID)
@@ -166,7 +167,7 @@ class SessionBranches:
         return branch
 
     def _setting(self, metadata: IcebergMetadata, name: str) -> str | None:
-        """A setting of the session, if the table has write-audit-publish."""
+        """Return a setting of the session if the table uses write-audit-publish, else ``None``."""
         if str(metadata.properties.get(_ENABLED)).lower() != "true":
             return None
         return self.spark.conf.get(name, None)

@@ -1,4 +1,4 @@
-"""Changes of Iceberg tables by key."""
+"""Change rows of Iceberg tables by key."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _CONFLICTS = frozenset(
 )
 _SETTINGS_CLASS = "org.apache.iceberg.spark.SparkSQLProperties"
 _IS_NUMBER = re.compile(r"-?[0-9]{1,19}")
-# snapshots that are looked through for the one of a write
+# number of snapshots that are searched for the snapshot of a write
 _ANCESTORS = 50
 
 
 class IcebergChanges:
-    """An Iceberg table by its identifier; its snapshots keep who made them."""
+    """An Iceberg table, by its identifier. Its snapshots store who made them."""
 
     rereads = False
     _SETTING = "spark.sql.iceberg.snapshot-property."
@@ -47,7 +47,7 @@ class IcebergChanges:
         self._table = table
 
     def frame(self) -> DataFrame:
-        """The rows as they are now."""
+        """Return the current rows."""
         return self._spark.table(self._table.name)
 
     def check(
@@ -55,7 +55,7 @@ class IcebergChanges:
         on: Sequence[str],  # noqa: ARG002 - any columns can be the key
         txn: tuple[str, int] | None,  # noqa: ARG002 - snapshots keep any transaction
     ) -> None:
-        """Refuse a session whose commits nobody would see. As for :meth:`TableChanges.check`."""
+        """Refuse a session whose commits no reader would see. As for :meth:`TableChanges.check`."""
         self._table.check_commits()
 
     def change(
@@ -81,8 +81,8 @@ class IcebergChanges:
     ) -> ChangeOutcome | None:
         """As for :meth:`TableChanges.insert`.
 
-        An overwrite of no rows is the append that Iceberg checks: it fails when data files were
-        added since the version.
+        An overwrite of no rows is an append that Iceberg checks: it fails if data files were added
+        after the version.
         """
         from py4j.protocol import Py4JJavaError
         from pyspark.errors import PySparkException
@@ -105,46 +105,47 @@ class IcebergChanges:
         return self._outcome(write)
 
     def _check_notes(self, operation: str) -> None:
-        """Refuse a transaction where MERGE cannot keep it with its snapshot.
+        """Refuse a transaction if a MERGE cannot store it in its snapshot.
 
         Raises:
-            UnsupportedError: Iceberg obeys no session setting for properties of snapshots.
+            UnsupportedError: Iceberg ignores session settings for properties of snapshots.
         """
         from py4j.protocol import Py4JError
 
         try:
-            # in Iceberg's runtimes for Spark 4.0 and newer
+            # this class is in Iceberg's runtimes for Spark 4.0 and newer
             _ = java_class(self._spark, _SETTINGS_CLASS).SNAPSHOT_PROPERTY_PREFIX
         except Py4JError as error:
             raise UnsupportedError(
-                f"This version of Iceberg keeps no transaction of {operation}, so that it would be "
-                "done again.",
+                f"This version of Iceberg does not store transactions of {operation}. Repeating it "
+                "would "
+                "run it again.",
                 kind=ErrorKind.UNSUPPORTED_SESSION,
-                hint="Leave txn out: to upsert or delete the same keys again leaves the same rows. "
+                hint="Leave out txn: repeating an upsert or a delete leaves the same rows. "
                 "Or use Spark 4.0 or newer.",
             ) from error
 
     def _noted(self, write: str, txn: tuple[str, int] | None) -> dict[str, str]:
-        """Properties by which the snapshot says who made it."""
+        """Return the properties with which the snapshot says who made it."""
         noted = {self._WRITE: write}
         if txn is not None:
             noted |= {self._APP: txn[0], self._NUMBER: str(txn[1])}
         return noted
 
     def _is_known(self, app: str, number: int) -> bool:
-        """Return whether the branch has that transaction or a later one."""
+        """Return whether the branch has this transaction or a later one."""
         summaries = map(_summary, self._history())
         numbers = (one.get(self._NUMBER, "") for one in summaries if one.get(self._APP) == app)
         return any(_IS_NUMBER.fullmatch(text) and int(text) >= number for text in numbers)
 
     def _history(self) -> Iterator[Mapping[str, Any]]:
-        """Return the snapshots of the branch that is written to, the newest first."""
+        """Yield the snapshots of the branch that is written to, the newest first."""
         self._table.reader.reload()
         metadata = self._table.metadata
         return metadata.history(metadata.head(self._table.write_branch))
 
     def _outcome(self, write: str) -> ChangeOutcome:
-        """What the snapshot says that this write made, also when others came after it."""
+        """Return what the snapshot of this write says, even if later commits exist."""
         newest = itertools.islice(self._history(), _ANCESTORS)
         own = (one for one in newest if _summary(one).get(self._WRITE) == write)
         snapshot = next(own, None)
@@ -153,7 +154,7 @@ class IcebergChanges:
         summary = _summary(snapshot)
 
         def metric(what: str) -> int | None:
-            # Spark 3.5 counts no rows
+            # Spark 3.5 does not report row counts
             count = int(summary.get(f"spark.merge-into.num-target-rows-{what}") or -1)
             return None if count < 0 else count
 

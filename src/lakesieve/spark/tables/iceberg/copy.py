@@ -1,4 +1,4 @@
-"""Zero-copy tables: new Iceberg metadata over the data files of a snapshot of another table."""
+"""Zero-copy tables: new Iceberg metadata over the data files of another table's snapshot."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 def copy_table(spark: SparkSession, java: Any, source: str, target: str, snapshot_id: int) -> None:
     """Make a table that begins as a snapshot of another one.
 
-    Its metadata keeps schemas, partition specs and field ids, lists that one snapshot, and has
-    ``gc.enabled`` off, so that no expiry, purge or orphan removal of the copy ever deletes a data
-    file of the original.
+    Its metadata keeps schemas, partition specs and field ids, and lists only this snapshot. It has
+    ``gc.enabled`` off: then no expiry, purge or orphan removal of the copy ever deletes a data file
+    of the original.
 
     Args:
         spark: The session.
         java: The source, an ``org.apache.iceberg.BaseTable``.
-        source: Its identifier.
-        target: The identifier of the copy, in the same catalog.
+        source: Identifier of the source.
+        target: Identifier of the copy, in the same catalog.
         snapshot_id: The snapshot.
 
     Raises:
-        InvalidInputError: The name is taken or in another catalog.
+        InvalidInputError: The target exists, or is in another catalog.
         UnsupportedError: The catalog cannot register tables.
     """
     catalog, *path = target.split(".")
@@ -36,11 +36,11 @@ def copy_table(spark: SparkSession, java: Any, source: str, target: str, snapsho
         raise InvalidInputError(
             f"{target} is not a name in the catalog of {source}.",
             kind=ErrorKind.INVALID_ARGUMENT,
-            hint=f"Name it {source.split('.', maxsplit=1)[0]}.database.table.",
+            hint=f"Name the copy {source.split('.', maxsplit=1)[0]}.database.table.",
         )
     if spark.catalog.tableExists(target):
         raise InvalidInputError(
-            f"There is a table {target} already.",
+            f"The table {target} already exists.",
             kind=ErrorKind.INVALID_ARGUMENT,
             hint="Choose another name.",
         )
@@ -59,7 +59,7 @@ def _register(spark: SparkSession, catalog: str, name: str, file: str, java: Any
     from pyspark.errors import PySparkException
 
     try:
-        # not by CALL, to which Delta's parser, where there is one, hands no arguments on
+        # not with CALL: Delta's parser, if it is installed, does not pass the arguments on
         found = spark._jsparkSession.sessionState().catalogManager().catalog(catalog)
         named = java_class(spark, "org.apache.iceberg.catalog.TableIdentifier").parse(name)
         found.icebergCatalog().registerTable(named, file)
@@ -73,7 +73,7 @@ def _register(spark: SparkSession, catalog: str, name: str, file: str, java: Any
 
 
 def _metadata(spark: SparkSession, java: Any, location: str, snapshot_id: int) -> Any:
-    """Metadata of the copy: one snapshot, which ``main`` points to, and nothing else."""
+    """Return the metadata of the copy: one snapshot, to which ``main`` points, and nothing else."""
     base = java.operations().current()
     builder = java_class(spark, "org.apache.iceberg.TableMetadata").buildFrom(base)
     builder = builder.assignUUID(str(uuid.uuid4())).setLocation(location)
@@ -86,22 +86,22 @@ def _metadata(spark: SparkSession, java: Any, location: str, snapshot_id: int) -
     branch = java_class(spark, "org.apache.iceberg.SnapshotRef").branchBuilder(snapshot_id)
     properties = java_class(spark, "java.util.HashMap")()
     properties.put("gc.enabled", "false")
-    # locations that are set for the original do not hold for the copy
-    gone = java_class(spark, "java.util.HashSet")()
+    # locations that are set for the original are wrong for the copy
+    removed = java_class(spark, "java.util.HashSet")()
     for name in ("write.data.path", "write.metadata.path", "write.object-storage.path"):
-        gone.add(name)
+        removed.add(name)
     return (
         builder.removeSnapshots(others)
         .setRef("main", branch.build())
         .setProperties(properties)
-        .removeProperties(gone)
+        .removeProperties(removed)
         .discardChanges()
         .build()
     )
 
 
 def _location(original: str, source: list[str], target: list[str]) -> str:
-    """Beside the original where that lies as its name says, else in a folder next to it."""
+    """Return the copy's folder: next to the original, with the copy's name where possible."""
     usual = "/".join(source)
     plain = original.rstrip("/")
     if plain.endswith(f"/{usual}"):

@@ -1,4 +1,4 @@
-"""Data files of Iceberg tables whose manifests only the session can read."""
+"""List data files of Iceberg tables whose manifests only the session can read."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _UNREAD = (SetupError, StorageError, UnsupportedError)
 
 
 class SessionReader(IcebergReader):
-    """Lists data files by Spark jobs over metadata tables if Python cannot read the manifests.
+    """Lists data files with Spark jobs over metadata tables if Python cannot read the manifests.
 
-    Only the session may have the classes of a file IO, credentials, or the keys of an encrypted
+    Only the session may have the classes of a file IO, the credentials, or the keys of an encrypted
     table.
 
     Args:
         spark: The session.
-        metadata_tables: The table's name, up to that of a metadata table.
+        metadata_tables: The common beginning of the names of the table's metadata tables.
         *others: As for :class:`IcebergReader`.
     """
 
@@ -50,7 +50,7 @@ class SessionReader(IcebergReader):
 
     def retained_files(self) -> pa.ChunkedArray:
         """As for :meth:`TableReader.retained_files`."""
-        # not below: the name may lead to another table by now
+        # reload first, because the name may lead to another table by now
         self.reload()
         try:
             return super().retained_files()

@@ -1,4 +1,4 @@
-"""Iceberg's own object of a table and its metadata, as a session loads them."""
+"""Load a table and its metadata as Iceberg's own Java object, as a session does."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _BY_FOLDER = "org.apache.iceberg.hadoop.HadoopTableOperations"
 
 
 def file_io_of(spark: SparkSession, table: Any) -> dict[str, str]:
-    """Return the S3 settings of the file IO of an Iceberg ``Table``, an object of Java."""
+    """Return the S3 settings of the file IO of an Iceberg ``Table``, a Java object."""
     settings = own_class(spark, "iceberg.IcebergAccess").fileIo(table)
     return dict(as_python(spark, settings))
 
 
 class TableLoader:
-    """Loads one table by its identifier, or the path of its folder, with its newest metadata."""
+    """Loads one table with its newest metadata, by its identifier or by the path of its folder."""
 
     def __init__(self, spark: SparkSession, name: str, *, is_path: bool) -> None:
         self._name = name
@@ -40,18 +40,18 @@ class TableLoader:
 
     @property
     def java(self) -> Any:
-        """Iceberg's own object, as it was loaded last."""
+        """Iceberg's own object, as loaded last."""
         return self._java
 
     def load(self) -> LoadedTable:
         """Load the newest metadata.
 
         Raises:
-            NotFoundError: There is no such table.
+            NotFoundError: The table does not exist.
             UnsupportedError: It is a metadata table.
         """
-        # Iceberg's own object may stay silent about a table that is gone, and take up another one
-        # later; that of a folder knows versions by number, which another table there has, too
+        # Iceberg's object may not notice that the table was dropped, and later read a new table of
+        # the same name. In a folder, versions are only numbers, which a new table reuses.
         if not self._is_path and self._is_kept_in_folder():
             forget_table(self._spark, self._name)
         java = self._from_folder() if self._is_path else self._from_catalog()
@@ -75,7 +75,7 @@ class TableLoader:
                 table = load(self._spark._jsparkSession, self._name)
                 table.refresh()
             except Py4JJavaError:
-                # the catalog may have kept one that is not there any more
+                # the catalog may have cached a table that no longer exists
                 forget_table(self._spark, self._name)
                 table = load(self._spark._jsparkSession, self._name)
         return table
@@ -87,12 +87,12 @@ class TableLoader:
             return tables.load(self._name)
 
     def _read_metadata(self) -> IcebergMetadata:
-        """Read the metadata that Iceberg holds, which is what the session sees.
+        """Read the metadata that Iceberg has in memory, which is what the session sees.
 
-        The file itself may be out of Python's reach, and some catalogs keep none.
+        Python may be unable to reach the metadata file, and some catalogs do not write one.
         """
         current = self._java.operations().current()
-        # another table in the same folder has files of the same names
+        # a new table in the same folder has files with the same names
         file = tuple(map(str, (current.metadataFileLocation(), current.uuid())))
         if self._metadata is None or self._file != file or file[0] == "None":
             parser = java_class(self._spark, "org.apache.iceberg.TableMetadataParser")
@@ -101,7 +101,7 @@ class TableLoader:
         return self._metadata
 
     def _is_kept_in_folder(self) -> bool:
-        """Return whether the table that was loaded is what is in a folder of a catalog."""
+        """Return whether the loaded table is in a folder of a catalog without a metastore."""
         if self._java is None:
             return False
         return str(self._java.operations().getClass().getName()) == _BY_FOLDER

@@ -1,4 +1,4 @@
-"""How Spark is told which version of an Iceberg table to read."""
+"""Tell Spark which version of an Iceberg table to read."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ def selecting(
     reader: DataFrameReader,
     version: TableVersion,
 ) -> DataFrameReader:
-    """Have a version read: by its id where possible, else as the head of a branch.
+    """Select a version to read: by its id if possible, else as the head of a branch.
 
-    Spark reads a snapshot that is given by its id under the schema that the snapshot was written
-    with. When columns changed after the last commit, the newest version has another schema, and can
-    only be read as the head of its branch. A commit that comes in between makes the rows differ
-    from the list of live files, which fails the build.
+    If Spark reads a snapshot by its id, it uses the schema with which the snapshot was written. If
+    columns changed after the last commit, the newest version has another schema, and can only be
+    read as the head of its branch. If another commit comes in between, the rows differ from the
+    list of live files, which fails the build.
 
     Raises:
-        LakesieveError: ``BUILD_INCONSISTENT``: no branch has this version as its head any more.
-        UnsupportedError: The session's settings keep Spark from reading it.
+        LakesieveError: ``BUILD_INCONSISTENT``: this version is no longer the head of any branch.
+        UnsupportedError: The session's settings prevent Spark from reading it.
     """
     if version.id is None:
         return reader
@@ -43,15 +43,16 @@ def selecting(
         return reader.option("branch", branch)
     if has_own_schema:
         raise UnsupportedError(
-            f"With spark.wap.branch set, Spark reads no version of {branches.name} but the heads "
-            "of its branches.",
+            f"With spark.wap.branch set, Spark can read only those versions of {branches.name} "
+            "that "
+            "are heads of its branches.",
             kind=ErrorKind.UNSUPPORTED_SESSION,
             hint="Unset spark.wap.branch first, or use Iceberg 1.12 or newer.",
         )
     raise LakesieveError(
         f"{branches.name} was written to while it was being read.",
         kind=ErrorKind.BUILD_INCONSISTENT,
-        hint="Nothing was committed; try again.",
+        hint="Nothing was committed. Try again.",
     )
 
 
@@ -60,12 +61,12 @@ def check_filters(
 ) -> None:
     """Refuse a version on which Iceberg cannot plan a condition.
 
-    Since Iceberg 1.12 a scan of a branch binds its conditions to the names that the columns had at
-    the branch's last commit, unless main has the same snapshot. A condition on a renamed column
-    ends in an error of Iceberg then, also in Spark's SQL.
+    Since Iceberg 1.12, a scan of a branch binds conditions to the columns' names at the branch's
+    last commit, unless main has the same snapshot. Then a condition on a renamed column raises an
+    error in Iceberg, in Spark's SQL as well.
 
     Raises:
-        UnsupportedError: A column of a branch was renamed since the last commit to the branch.
+        UnsupportedError: A column of a branch was renamed after the last commit to the branch.
     """
     own = None if version.id is None else _own_schema(metadata, version)
     if own in {None, version.schema} or not branches.pins_snapshots:
@@ -78,21 +79,22 @@ def check_filters(
         if old != path:
             raise UnsupportedError(
                 f"{branches.name}: {'.'.join(old)} was renamed to {'.'.join(path)} since the last "
-                "commit to the branch, and Iceberg plans no condition on it before the next.",
+                "commit to the branch. Iceberg cannot plan conditions on it before the next "
+                "commit.",
                 kind=ErrorKind.UNSUPPORTED_TABLE,
-                hint="Commit to the branch first, by any INSERT.",
+                hint="Commit to the branch first, with any INSERT.",
             )
 
 
 def _own_schema(metadata: IcebergMetadata, version: TableVersion) -> str:
-    """Return the schema that the snapshot of a version was written with."""
+    """Return the schema with which the snapshot of a version was written."""
     return metadata.schema_document(metadata.snapshot(int(str(version.id))))
 
 
 def _branch_of(
     metadata: IcebergMetadata, branches: SessionBranches, version: TableVersion
 ) -> str | None:
-    """Return a branch whose head is this version, the branch of the session first, or None."""
+    """Return a branch whose head is this version, preferably the session's, or ``None``."""
     if metadata.schema_document() != version.schema:
         return None
     references = metadata.references()

@@ -1,4 +1,4 @@
-"""Apache Iceberg tables on Spark: how they are described."""
+"""The description of Apache Iceberg tables on Spark."""
 
 from __future__ import annotations
 

@@ -36,9 +36,9 @@ class IcebergTable:
     """One Iceberg table: a catalog identifier, or the path of a Hadoop table.
 
     Args:
-        spark: The session; its settings may name the branch that is the current version.
+        spark: The session. Its settings may name the branch that is the current version.
         name: The identifier, which may select a branch; or the path.
-        path: Whether it is a path.
+        path: True if the name is a path.
         selector: The table and the branch that the identifier names.
     """
 
@@ -68,33 +68,33 @@ class IcebergTable:
 
     @property
     def java(self) -> Any:
-        """Iceberg's own object, as it was loaded last."""
+        """Iceberg's own object, as loaded last."""
         return self._loader.java
 
     @property
     def metadata(self) -> IcebergMetadata:
-        """The metadata that was loaded last."""
+        """Metadata that was loaded last."""
         return self.reader.metadata
 
     @property
     def read_branch(self) -> str | None:
-        """The branch whose head is the current version; ``None`` for ``main``."""
+        """Branch whose head is the current version, or ``None`` for ``main``."""
         return self.branches.read_branch(self.metadata)
 
     @property
     def write_branch(self) -> str | None:
-        """The branch that commits of the session go to; ``None`` for ``main``.
+        """Branch to which the session commits, or ``None`` for ``main``.
 
         Raises:
-            UnsupportedError: They would be staged, or Iceberg refuses them.
+            UnsupportedError: Commits would only be staged, or Iceberg refuses them.
         """
         return self.branches.write_branch(self.metadata)
 
     def check_commits(self) -> None:
-        """Refuse a session whose commits would be staged, or refused by Iceberg.
+        """Refuse a session whose commits would only be staged, or that Iceberg refuses.
 
         Raises:
-            UnsupportedError: They would be.
+            UnsupportedError: That is the case.
         """
         self.branches.write_branch(self.metadata)
         self._check_filters(self.reader.version())
@@ -103,36 +103,37 @@ class IcebergTable:
         check_filters(self.metadata, self.branches, version)
 
     def copy_to(self, name: str, version: TableVersion) -> None:
-        """Register new metadata that lists one snapshot, under a location of its own."""
+        """Register new metadata that lists one snapshot, in a folder of its own."""
         if not self.is_named or version.id is None:
             raise UnsupportedError(
-                f"{self.name} has no catalog to register a copy in, or no data.",
+                f"{self.name} cannot be copied: it is not in a catalog, or has no data.",
                 kind=ErrorKind.UNSUPPORTED_TABLE,
-                hint="Name a table with data by its catalog identifier.",
+                hint="Give the catalog identifier of a table with data.",
             )
         copy_table(self._spark, self.java, self._source, name, int(version.id))
 
     def changes(self) -> IcebergChanges:
-        """By the SQL of Iceberg's extensions, which need an identifier.
+        """Change rows with the SQL of Iceberg's extensions, which needs an identifier.
 
         Raises:
-            UnsupportedError: It was opened by its path.
+            UnsupportedError: The table was opened by its path.
         """
         if not self.is_named:
             raise UnsupportedError(
-                f"{self.name} is the path of an Iceberg table, by which SQL cannot change it.",
+                f"{self.name} is the path of an Iceberg table. SQL cannot change a table by its "
+                "path.",
                 kind=ErrorKind.UNSUPPORTED_TABLE,
-                hint="Name it by its catalog identifier; CALL catalog.system.register_table gives "
+                hint="Use the table's catalog identifier. CALL catalog.system.register_table gives "
                 "it one.",
             )
         return IcebergChanges(self._spark, self)
 
     def row_deletes(self, version: TableVersion) -> RowDeletes:
-        """Count position deletes and deletion vectors; equality deletes are left out."""
+        """Count position deletes and deletion vectors. Equality deletes are left out."""
         counted = own_class(self._spark, "iceberg.IcebergDeletes").counts(self.java, version.id)
         counts = {"files": 0, **as_python(self._spark, counted)}
         if self.read_branch is not None:
-            # Iceberg's procedures would rewrite main
+            # Iceberg's procedures would rewrite the branch main
             return RowDeletes(**counts, commands=())
         catalog, _, name = self._source.partition(".")
         if not self.is_named or not name:
@@ -146,7 +147,7 @@ class IcebergTable:
 
     @property
     def merges_on_read(self) -> bool:
-        """Whether any of the row-level commands does."""
+        """True if any row-level command writes deletes."""
         modes = (f"write.{command}.mode" for command in ("delete", "update", "merge"))
         return any(self.metadata.properties.get(mode) == "merge-on-read" for mode in modes)
 
@@ -159,13 +160,13 @@ class IcebergTable:
         stride: int = 1,
         selection: str = "",
     ) -> DataFrame:
-        """Rows as written: ``key_0``, ``key_1`` and so on, and ``file``."""
+        """Return rows as written: ``key_0``, ``key_1`` and so on, and ``file``."""
         from pyspark.sql import functions as F
 
         reader = (
             self._spark.read.format("iceberg")
             .option(RAW_READ, raw_read(stride, selection))
-            # a few columns of a small file cost next to nothing to open, a task does
+            # opening a small file for a few columns costs almost nothing, but a task does
             .option("split-size", str(split_bytes))
             .option("file-open-cost", str(_OPEN_COST))
         )
@@ -174,7 +175,7 @@ class IcebergTable:
             return loaded.select(*keys_of(columns), F.col("_file").alias("file"))
 
     def rows(self, version: TableVersion) -> DataFrame:
-        """Rows of a version; as for :meth:`SparkTable.rows`."""
+        """Return the rows of a version. As for :meth:`SparkTable.rows`."""
         self._check_filters(version)
         with readable(self.name, version.schema):
             return self._load(self._spark.read.format("iceberg"), version)

@@ -1,4 +1,4 @@
-"""Iceberg tables that Spark cannot read, refused by name."""
+"""Refuse Iceberg tables that Spark cannot read, with a clear reason."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _CONFLICTING = re.compile(r"Conflicting partition fields: \[[^\]\n]*\]")
 
 @contextmanager
 def readable(name: str, schema: str) -> Iterator[None]:
-    """Refuse by name a table that Spark cannot read, whatever is asked of it.
+    """Refuse a table that Spark cannot read at all, with a clear reason.
 
-    One column of a type that Spark does not know makes the whole table unreadable. Tables of format
-    version 1 may number different partition fields alike; columns such as ``_file`` cannot be read
-    of them.
+    One column with a type that Spark does not know makes the whole table unreadable. Tables of
+    format version 1 may give several partition fields the same number. Then Spark cannot read
+    columns such as ``_file``.
 
     Raises:
         UnsupportedError: It is such a table.
@@ -38,7 +38,7 @@ def readable(name: str, schema: str) -> Iterator[None]:
             f"Spark cannot read {name} because of its column "
             f"{', '.join(culprits) or '(unknown)'}: {message}.",
             kind=ErrorKind.UNSUPPORTED_TABLE,
-            hint="No query of this Spark version can read the table; drop or convert the "
+            hint="This version of Spark cannot read the table at all. Drop or convert the "
             "column first.",
         ) from error
     except (Py4JJavaError, PySparkException) as error:
@@ -48,6 +48,7 @@ def readable(name: str, schema: str) -> Iterator[None]:
         raise UnsupportedError(
             f"Iceberg cannot tell the partitions of {name} apart: {conflict[0]}.",
             kind=ErrorKind.UNSUPPORTED_TABLE,
-            hint="A table of format version 1 gave one number to several partition fields; "
+            hint="A table of format version 1 gave several partition fields the same number. To "
+            "repair it, "
             "copy it into a new table: CREATE TABLE ... AS SELECT.",
         ) from error

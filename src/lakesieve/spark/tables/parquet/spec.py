@@ -1,4 +1,4 @@
-"""Directories of Parquet files on Spark: how they are described."""
+"""The description of directories of Parquet files on Spark."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PARQUET = FormatSpec(
     named=lambda spark, name, _: ParquetTable(spark, name, is_path=False),
     runtime="org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat",
     packages=None,
-    copying="Copy the files, and create indexes of its own for the copy.",
+    copying="Copy the files, and create new indexes for the copy.",
     changing="Convert it to a table first, such as with CONVERT TO DELTA or Iceberg's snapshot "
     "procedure.",
 )

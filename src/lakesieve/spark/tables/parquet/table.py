@@ -33,33 +33,33 @@ if TYPE_CHECKING:
 
 _IDENTITY = r"^(?P<location>(?s:.*))#(?P<size>\d+)@(?P<modified>-?\d+)$"
 _CLOCK_SECONDS = 2.0
-"""Object stores tell modification times in whole seconds."""
+"""Precision of modification times in object stores: whole seconds."""
 
 
 class Clock(Protocol):
     """A source of the time that can wait."""
 
     def time(self) -> float:
-        """Seconds since the epoch."""
+        """Return seconds since the epoch."""
 
     def sleep(self, seconds: float) -> None:
-        """Wait so long."""
+        """Wait for some seconds."""
 
 
 class ParquetTable:
     """One directory of Parquet files, by its path or as a catalog table.
 
-    The session lists the files: its settings and its catalog decide which ones are part of the
-    table, and by which columns they are read.
+    The session lists the files. Its settings and its catalog decide which files belong to the
+    table, and with which columns they are read.
 
     Raises:
-        NotFoundError: There is no table, or it has no files.
-        UnsupportedError: It is no Parquet directory.
+        NotFoundError: The table does not exist, or it has no files.
+        UnsupportedError: It is not a Parquet directory.
     """
 
     merges_on_read = False
     clock: Clock = time
-    """The wall's; tests that rewrite no file in the tick in which it was read put in another."""
+    """The real clock. Tests that rewrite no file right after it was read use another one."""
 
     def __init__(self, spark: SparkSession, name: str, *, is_path: bool) -> None:
         self._spark = spark
@@ -76,10 +76,10 @@ class ParquetTable:
         self.reader = ParquetReader(name, location, storage_options(spark), session=self)
 
     def location(self) -> str:
-        """List the files anew. Return the folder to which the name leads, or nothing."""
+        """List the files anew. Return the folder to which the name leads, or an empty text."""
         if self.is_named:
             with named_errors(self._name):
-                # the session keeps the list of a catalog table's files
+                # the session caches the list of a catalog table's files
                 self._spark.catalog.refreshTable(self._name)
         self._leaf = self._leaf_of(self._read())
         location = None if self._leaf is None else self._call("FileScans.location", self._leaf)
@@ -97,7 +97,7 @@ class ParquetTable:
         return pa.table({"location": location, "size": size, "modified": modified})
 
     def document(self) -> str:
-        """Return the schema by which the session reads the files that it listed last."""
+        """Return the schema with which the session reads the files that it listed last."""
         return str(self._call("SchemaDocument.of", self._leaf))
 
     def _call(self, name: str, *arguments: Any) -> Any:
@@ -122,7 +122,7 @@ class ParquetTable:
         stride: int = 1,
         selection: str = "",
     ) -> DataFrame:
-        """Rows of every ``stride``-th selected file; as for :meth:`SparkTable.raw_rows`."""
+        """Return rows of every ``stride``-th selected file. As for :meth:`SparkTable.raw_rows`."""
         from pyspark.sql import DataFrame
         from pyspark.sql import functions as F
 
@@ -137,7 +137,7 @@ class ParquetTable:
             F.unix_millis(metadata["file_modification_time"]).cast("string"),
         )
         leaf = self._leaf_of(self._read(**{RAW_READ: raw_read(stride, selection)}))
-        # without what a catalog table may have above its leaf, such as padding of CHAR
+        # without what a catalog table may add above its leaf, such as padding of CHAR
         session = self._spark._jsparkSession
         java = own_class(self._spark, "spark.ClassicSessions").rows(session, leaf)
         rows = DataFrame(java, self._spark).select(*keys_of(columns), identity.alias("file"))
@@ -145,13 +145,13 @@ class ParquetTable:
         return in_larger_tasks(rows, total_bytes=total / stride, split_bytes=split_bytes)
 
     def rows(self, version: TableVersion) -> DataFrame:  # noqa: ARG002 - there is no other
-        """Rows of the files that are there now; as for :meth:`SparkTable.rows`."""
-        # an option of its own: else Spark may answer from rows that somebody had it keep before
+        """Return the rows of the current files. As for :meth:`SparkTable.rows`."""
+        # a unique option, because otherwise Spark may answer from rows that were cached earlier
         return self._read(**{"lakesieve-read": uuid.uuid4().hex})
 
 
 def _let_settle(modified: pa.ChunkedArray, clock: Clock) -> None:
-    """Wait until a rewrite from now on cannot give a file the modification time that it has."""
+    """Wait until a rewritten file must get another modification time than it has now."""
     newest = (pc.max(modified).as_py() or 0) / 1000
     left = min(_CLOCK_SECONDS, newest + _CLOCK_SECONDS - clock.time())
     if left > 0:
