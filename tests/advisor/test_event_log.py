@@ -199,7 +199,7 @@ def test_no_log(tmp_path: Path, data: bytes) -> None:
     found = read(tmp_path, *query(1, point()))
     assert len(found.uses) == 1
     assert [text.partition(": ")[2] for text in found.problems] == [
-        "is no event log of Spark; it is left out"
+        "is not an event log of Spark and is left out"
     ]
 
 

@@ -133,7 +133,7 @@ def test_times_that_no_clock_tells(tmp_path: Path, event: dict[str, Any], infini
 
     assert len(read.uses) == 1
     assert read.days == 1
-    assert any("is no whole event" in problem for problem in read.problems)
+    assert any("is not a complete event" in problem for problem in read.problems)
 
 
 def _compressed(path: Path, lines: int, line: bytes, codec: str) -> None:
@@ -166,7 +166,7 @@ def _problems(path: Path) -> tuple[str, ...]:
 
 @pytest.mark.parametrize(
     ("line", "said"),
-    [(b"x" * ((1 << 20) - 1), "when it is decompressed"), (b"", "lines in a row are no events")],
+    [(b"x" * ((1 << 20) - 1), "its decompressed size"), (b"", "consecutive lines are not events")],
 )
 def test_a_file_that_grows_without_end(tmp_path: Path, line: bytes, said: str) -> None:
     """What decompresses to thousands of times its size is read up to a limit, and named."""

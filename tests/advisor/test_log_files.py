@@ -106,10 +106,10 @@ def test_large_block(tmp_path: Path) -> None:
     """That a block says how large it is takes no memory."""
     header = b"LZ4Block" + struct.pack("<BiiI", 0x20, 2**31 - 1, 2**31 - 1, 0)
     (tmp_path / "a.lz4").write_bytes(header + b"x")
-    with pytest.raises(OSError, match="larger than any"):
+    with pytest.raises(OSError, match="larger than the format allows"):
         list(log_files(str(tmp_path))[0].lines())
     (tmp_path / "b.snappy").write_bytes(b"\x82SNAPPY\x00" + bytes(8) + b"\x7f\xff\xff\xff")
-    with pytest.raises(OSError, match="cut off or damaged"):
+    with pytest.raises(OSError, match="incomplete or damaged"):
         list(log_files(str(tmp_path / "b.snappy"))[0].lines())
 
 

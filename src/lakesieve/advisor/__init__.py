@@ -1,1 +1,1 @@
-"""Which columns to index: what queries ask, and what trial indexes say of it."""
+"""Advise which columns to index, from what queries ask and what trial indexes show."""

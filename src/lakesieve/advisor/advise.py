@@ -1,4 +1,4 @@
-"""The advisor: which columns of a table to index, by how it is used and by trials."""
+"""The advisor: which columns of a table to index, judged by its use and by trial indexes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from lakesieve.store import IndexStore
     from lakesieve.tables import Column
 
-# formats whose own readers leave out files by minimum and maximum
+# formats whose own readers skip files by minimum and maximum
 _WITH_STATISTICS = frozenset(("iceberg", "delta"))
 
 
@@ -68,29 +68,29 @@ def advise(
     max_payback: float = MAX_PAYBACK_DAYS,
     progress: Callable[[BuildProgress], None] | None = None,
 ) -> list[TableAdvice]:
-    """Tell which columns of tables to index, what that would save and cost, and which not to index.
+    """Advise which columns of tables to index and which not, with savings and costs.
 
-    How the tables are used comes from event logs and statements. What an index would do comes from
-    trials: real indexes over some of the data files, in a folder that goes away.
+    Event logs and SQL statements show how the tables are used. Trials show what an index would do.
+    A trial is a real index over some of the data files, in a folder that is deleted afterwards.
 
     Args:
         tables: Names of tables, as for :func:`create_index`.
         event_logs: Logs of Spark 3.5 or newer, or folders of them: plain, rolled or compressed.
-        queries: Files of SQL statements, each of which counts as run once a day.
+        queries: Files of SQL statements. Each statement counts as run once a day.
         spark: The session.
-        sample: Rows whose keys are read; with as many as a table has, nothing is extrapolated.
-        location: A further root for indexes; trials go there, too, where Spark is a cluster.
-        check: Also compare the predictions with the indexes that exist.
-        min_saved: Seconds of reading a day that an index must save to be advised.
-        max_payback: Days after which building an index must be paid to be advised.
+        sample: Rows whose keys are read. If it covers the whole table, nothing is extrapolated.
+        location: A further root for indexes. If Spark is a cluster, trials are built there, too.
+        check: Also compare the predictions with existing indexes.
+        min_saved: Seconds of reading that an advised index must save each day.
+        max_payback: Days within which an advised index must save its build time.
         progress: Called with each :class:`BuildProgress`, from another thread.
 
     Returns:
-        For each table the columns, best first.
+        For each table the advice on its columns, best first.
 
     Raises:
-        NotFoundError: There is no such table, or no log.
-        InvalidInputError: Nothing tells how the tables are used.
+        NotFoundError: A table or a log does not exist.
+        InvalidInputError: Nothing shows how the tables are used.
         UnsupportedError: Spark cannot read a table.
     """
     names = [tables] if isinstance(tables, str) else list(tables)
@@ -112,16 +112,16 @@ def advise(
 
 
 def _check(names: Sequence[str], sources: Sequence[str], sample: int) -> None:
-    """Insist that there is something to advise on, and by."""
+    """Check that there are tables to advise on, and sources that show their use."""
     if not names or not sources:
         raise InvalidInputError(
-            "Nothing shows how the tables are used." if names else "No table was named.",
+            "Nothing shows how the tables are used." if names else "No table is named.",
             kind=ErrorKind.INVALID_ARGUMENT,
             hint="Give event logs (spark.eventLog.dir) or files of SQL statements.",
         )
     if sample < 1:
         raise InvalidInputError(
-            f"A sample of {sample} rows shows nothing.",
+            f"A sample of {sample} rows is too small.",
             kind=ErrorKind.INVALID_ARGUMENT,
             hint="Give the number of rows whose keys are read, such as 5000000.",
         )
@@ -129,7 +129,10 @@ def _check(names: Sequence[str], sources: Sequence[str], sample: int) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _TrialSet:
-    """A trial over the sample, one over half of it where the sample is not all, two over a file."""
+    """The trials of one candidate: over the sample, over half of it, and two over a single file.
+
+    There is no trial over half of the sample if the sample is the whole table.
+    """
 
     trial: Trial
     half: Trial | None
@@ -137,7 +140,7 @@ class _TrialSet:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of its columns."""
+        """Names of the columns."""
         return tuple(".".join(column.path) for column in self.trial.columns)
 
 
@@ -147,7 +150,7 @@ class _Advisor:
 
     spark: SparkSession
     table: SparkTable
-    number: int  # of the table, among those whose uses were read
+    number: int  # position of the table among those whose uses were read
     read: Sequence[UsesRead]
     sample: int  # rows whose keys are read
     location: str | None
@@ -163,7 +166,7 @@ class _Advisor:
         self._files = indexable(self.table.reader.live_files(version))
 
     def advice(self, progress: Callable[[BuildProgress], None] | None) -> TableAdvice:
-        """Try what queries restrict, and judge it."""
+        """Try the columns that queries restrict, and judge the results."""
         wanted = candidates(self.uses, self._columns)
         used = {path for use in self.uses for path in columns_queried(use)}
         unqueried = [
@@ -197,10 +200,10 @@ class _Advisor:
         )
 
     def _all_rows(self, some: pa.Table) -> int:
-        """Return the rows of the table, or about as many."""
-        known = self._files.column("records")
-        if not known.null_count:
-            return _sum(known)
+        """Return the rows of the table, or an estimate."""
+        with_bytes = self._files.column("records")
+        if not with_bytes.null_count:
+            return _sum(with_bytes)
         counted = _sum(some.column("records"))
         a_file: float = counted / max(some.num_rows, 1)
         return round(a_file * float(self._files.num_rows))
@@ -212,12 +215,12 @@ class _Advisor:
         files: pa.Table,
         rows: int,
     ) -> tuple[list[ColumnAdvice], list[AdviceCheck]]:
-        """Build the trials, and measure each by all uses."""
+        """Build the trials, and measure each for all uses."""
         is_whole = files.num_rows >= self._files.num_rows
         is_small = is_whole or files.num_rows < 4
         half = None if is_small else files.take(np.arange(0, files.num_rows, 2))
         one = files.slice(files.num_rows // 2, 1)
-        # the first of a session loads classes
+        # the first trial of a session also loads classes, so its time does not count
         trials.build(wanted[0], one)
         tried = [
             _TrialSet(
@@ -266,21 +269,21 @@ class _Advisor:
     def _seconds_a_file(
         self, trials: TrialBuilder, files: pa.Table, wanted: Sequence[tuple[Column, ...]]
     ) -> float:
-        """Return how long a file is read, where queries do not tell."""
+        """Return the seconds that reading a file takes, for queries without a measurement."""
         if all(use.seconds is not None for use in self.uses):
             return 0.0
         single = {columns[0].field_id: columns[0] for columns in wanted if len(columns) == 1}
         return trials.seconds_a_file(files, tuple(single.values()))
 
     def _existing(self) -> dict[tuple[str, ...], IndexStore]:
-        """Return the indexes that the table has, by their columns."""
-        found = {}
+        """Return the table's existing indexes, by their columns."""
+        by_columns = {}
         for store in access_by(self.spark).stores(self.table.reader, self.location).values():
             try:
-                found[tuple(c.name for c in store.snapshot().definition.columns)] = store
+                by_columns[tuple(c.name for c in store.snapshot().definition.columns)] = store
             except LakesieveError as error:
                 self.problems.append(str(error))
-        return found
+        return by_columns
 
     def _checks(
         self,
@@ -288,14 +291,14 @@ class _Advisor:
         existing: dict[tuple[str, ...], IndexStore],
         shares: FileShares,
     ) -> list[AdviceCheck]:
-        """Predictions beside what indexes that exist leave of the same queries."""
+        """Compare predictions with what existing indexes leave of the same queries."""
         checks = []
         live = self._files.column("path")
         for one in measured:
             store = existing.get(one.columns)
             if store is None or not one.queries:
                 continue
-            # what a join's other side held is not known any more
+            # the keys from the other side of a join are not known any more
             by_condition = [
                 at
                 for at, use in enumerate(shares.uses)
@@ -331,7 +334,7 @@ def _mean(total: Estimate, count: float) -> Estimate:
 
 
 def _measured(tried: _TrialSet, shares: FileShares, now: np.ndarray, rows: int) -> TrialResult:
-    """Return what an index would do, by its trials."""
+    """Return what an index would do, according to its trials."""
     sample = shares.sample
     then = shares.by_index(tried.trial)
     served, count = then.served, max(float(then.served.sum()), 1.0)

@@ -1,7 +1,7 @@
-"""Conditions as Spark prints them in plans, read back as predicates.
+"""Parse conditions as Spark prints them in plans.
 
-Spark's text of a condition does not quote its literals, and shortens long lists. What cannot be
-read for sure is unknown, which an advisor takes for a condition that no index answers.
+Spark prints literals without quotes, and shortens long lists. A condition that cannot be read for
+sure becomes ``Unknown``. For the advisor, no index can answer such a condition.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 ATTRIBUTE = r"(?<![^\s#(),\[\]])[^\s#(),\[\]]+#\d+L?(?:\.[^\s#(),\[\]]+)?"
-"""A column in a plan: its name, a number that is its own in the plan, and fields of structs.
+"""A column in a plan: its name, its number within the plan, and fields of structs.
 
-It begins where a word does: a search that began anew at each character of a long word would take
-time with the square of its length.
+It matches only at the start of a word. Otherwise a search would start again at each character of a
+long word, and take quadratic time.
 """
 
 _COMPARED = re.compile(rf"(?P<column>{ATTRIBUTE}) (?P<op><=>|<=|>=|=|<|>) (?P<value>.*)", re.DOTALL)
@@ -49,7 +49,7 @@ _PREFIX = re.compile(rf"StartsWith\((?P<column>{ATTRIBUTE}), (?P<value>.*)\)", r
 _SHORTENED = re.compile(r"\.\.\. \d+ more fields?$")
 _BRACKET = re.compile(r"[()]")
 _BRACKET_OR_OPERATOR = re.compile(r"[()]| (?P<operator>AND|OR) ")
-# of a column of floats Spark prints NaN and Infinity, too; what is longer, no column holds
+# Spark also prints NaN and Infinity for a column of floats; no column has longer numbers
 _NUMBER = re.compile(
     r"NaN|[+-]?(?:Infinity|(?:\d{1,400}(?:\.\d{0,400})?|\.\d{1,400})(?:[eE][+-]?\d{1,3})?)",
     re.ASCII,
@@ -59,7 +59,7 @@ _LONGEST = 1_000_000
 
 
 def read_condition(text: str, kinds: Mapping[tuple[str, ...], str]) -> Expr:
-    """Read a condition of a ``Filter`` node, or of the filters of a scan of files."""
+    """Parse the condition of a ``Filter`` node, or the filters of a file scan."""
     if len(text) > _LONGEST:
         return Unknown(text="too long")
     text = text.strip()
@@ -67,9 +67,9 @@ def read_condition(text: str, kinds: Mapping[tuple[str, ...], str]) -> Expr:
 
 
 def read_iceberg_filters(text: str, kinds: Mapping[tuple[str, ...], str]) -> Expr:
-    """Read the filters of an Iceberg scan, such as ``k IS NOT NULL, s = 'a, b'``.
+    """Parse the filters of an Iceberg scan, such as ``k IS NOT NULL, s = 'a, b'``.
 
-    Dates and times are numbers there: days and microseconds since the epoch.
+    In these filters, dates and times are numbers: days and microseconds since the epoch.
     """
     found = []
     for part in split_list(text):
@@ -81,7 +81,7 @@ def read_iceberg_filters(text: str, kinds: Mapping[tuple[str, ...], str]) -> Exp
 
 
 def split_list(text: str) -> list[str]:
-    """Return the parts of a list, commas in brackets and in quotes left alone."""
+    """Split a list at its commas, except inside brackets and quotes."""
     parts, depth, quoted, start = [], 0, False, 0
     for at, char in enumerate(text):
         if char == "'":
@@ -100,7 +100,7 @@ def split_list(text: str) -> list[str]:
 
 
 class _Reader:
-    """Reads one condition. Brackets are matched once: nesting costs no further search."""
+    """Parses one condition. Brackets are matched only once, so deep nesting is not slow."""
 
     def __init__(self, text: str, kinds: Mapping[tuple[str, ...], str]) -> None:
         self._text = text
@@ -114,7 +114,7 @@ class _Reader:
                 self._closing[opened.pop()] = bracket.start()
 
     def read(self, start: int, end: int, depth: int) -> Expr:
-        """Read a part of the condition."""
+        """Parse a part of the condition."""
         text = self._text[start:end].strip()
         start = self._text.index(text, start, end) if text else start
         end = start + len(text)
@@ -133,14 +133,14 @@ class _Reader:
                 return compared
             split = self._operator(start + 1, end - 1)
             if split is not None:
-                left = self.read(start + 1, split.start(), depth + 1)
+                operand = self.read(start + 1, split.start(), depth + 1)
                 right = self.read(split.end(), end - 1, depth + 1)
-                both = (left, right)
+                both = (operand, right)
                 return And(args=both) if split["operator"] == "AND" else Or(args=both)
         return Unknown(text=text[:80])
 
     def _operator(self, start: int, end: int) -> re.Match[str] | None:
-        """Return the one AND or OR outside of brackets."""
+        """Return the single AND or OR outside brackets."""
         at = start
         while (found := _BRACKET_OR_OPERATOR.search(self._text, at, end)) is not None:
             if found["operator"]:
@@ -198,16 +198,16 @@ class _Reader:
         return None if literal is None else Compare(column=path, op=operator, value=literal)
 
     def _column(self, attribute: str) -> tuple[tuple[str, ...], str] | None:
-        """Path and kind of a column of the table."""
+        """Return path and kind of a column of the table."""
         name, _, rest = attribute.partition("#")
         _, *fields = rest.split(".")
         return self._kinds.get(tuple(part.lower() for part in (name, *fields)))
 
 
 def _literal(text: str, kind: str) -> Literal | None:
-    """Return a literal of a column's type; ``None`` for other text, such as a column."""
+    """Return a literal of a column's type, or ``None`` for other text, such as a column."""
     if kind == "string":
-        # a column of the same type is printed as one word with its number
+        # Spark prints another column of the same type as one word with its number
         return None if re.fullmatch(ATTRIBUTE, text) else Literal(kind="text", value=text)
     if kind == "boolean":
         return Literal(kind="boolean", value=text == "true") if text in {"true", "false"} else None
@@ -223,7 +223,7 @@ def _literal(text: str, kind: str) -> Literal | None:
 
 
 def _with_times(expression: Expr, kinds: Mapping[tuple[str, ...], str]) -> Expr:
-    """Turn the numbers that are compared with dates and times into dates and times."""
+    """Convert numbers that are compared with dates and times to dates and times."""
     match expression:
         case And() | Or():
             args = tuple(_with_times(arg, kinds) for arg in expression.args)
@@ -245,7 +245,7 @@ def _time(literal: Literal, kind: str) -> Literal:
     is_time = kind == "date" or kind.startswith("timestamp")
     if not is_time or not isinstance(value, Decimal) or not value.is_finite():
         return literal
-    # a number with a large exponent has more digits than there is memory
+    # a number with a large exponent would have more digits than memory allows
     if value.adjusted() >= _LONGEST_TIME or value != value.to_integral_value():
         return literal
     return Literal(kind=kind, value=int(value))

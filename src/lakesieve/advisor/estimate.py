@@ -1,4 +1,4 @@
-"""From trial indexes and the uses of a table to what an index on each candidate would do."""
+"""Estimate what an index on each candidate would do, from trial indexes and a table's uses."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from lakesieve.tables import Column
 
 _KEYS = 2_048
-# normal distribution, 95 %
+# of the normal distribution, for 95 %
 _Z = 1.96
-# at most so many different uses are judged; the rest counts as they do on average
+# most different uses that are judged; the others count like their average
 _MAX_USES = 2_000
 
 
@@ -39,15 +39,15 @@ class Sample:
     """The data files over which trials were built."""
 
     table_uuid: str
-    columns: Mapping[tuple[str, ...], Column]  # its columns, by path
+    columns: Mapping[tuple[str, ...], Column]  # the table's columns, by path
     paths: pa.Array
-    files: int  # how many data files the table has
+    files: int  # number of data files of the table
     timezone: str  # for timestamps that are written without a zone
-    has_statistics: bool  # whether engines leave out files of this format by minimum and maximum
+    has_statistics: bool  # whether engines skip files of this format by minimum and maximum
 
     @property
     def scale(self) -> float:
-        """How many files of the table each sampled one stands for."""
+        """Number of files of the table for each sampled file."""
         return self.files / max(len(self.paths), 1)
 
 
@@ -55,21 +55,21 @@ class Sample:
 class IndexAnswers:
     """What an index leaves of the sampled files."""
 
-    found: np.ndarray  # shares by what the trial names: one row a use, one column a file
-    expected: np.ndarray  # the same, but for single keys by how many files a key is in
+    found: np.ndarray  # shares according to the trial: a row for each use, a column for each file
+    expected: np.ndarray  # the same, but for single keys from the number of files with a key
     served: np.ndarray  # which uses restrict its first column
-    look_up: float  # seconds that a look-up takes
+    look_up: float  # seconds of a look-up
 
 
 class BoundsOfFiles(OpenedIndex):
-    """An index that answers by minimum and maximum alone."""
+    """An index that answers only by minimum and maximum."""
 
     def __init__(self, store: IndexStore, snapshot: Snapshot) -> None:
         super().__init__(store, snapshot)
         lows, highs = self.file_bounds()
         self._is_bytewise = any(isinstance(code, bytes) for code in lows)
         self._has = np.array([code is not None for code in lows], bool)
-        # of Python's numbers, as an end may be above all codes
+        # Python's numbers, because an end may exceed all int64 codes
         self._lows = np.array([self._code(code) for code in lows], object)
         self._highs = np.array([self._code(code) for code in highs], object)
 
@@ -79,7 +79,7 @@ class BoundsOfFiles(OpenedIndex):
         return wide_code(code) if self._is_bytewise and isinstance(code, int) else code
 
     def may_match(self, ranges: Ranges) -> np.ndarray | None:
-        """Return whether each file's minimum and maximum leave room for a value of the ranges."""
+        """Return whether a value of the ranges fits each file's minimum and maximum."""
         mask = np.zeros(len(self._has), bool)
         if ranges.nulls:
             mask |= self.flagged("has_null")
@@ -94,7 +94,7 @@ class BoundsOfFiles(OpenedIndex):
 
 
 class FileShares:
-    """For each use and each sampled file, how likely it is that the file is read."""
+    """For each use and each sampled file, the probability that the file is read."""
 
     def __init__(self, sample: Sample, uses: Sequence[TableUse]) -> None:
         chosen = list(uses)
@@ -107,21 +107,21 @@ class FileShares:
         self.sample = sample
 
     def by_indexes(self, indexes: Sequence[OpenedIndex]) -> np.ndarray:
-        """Return the shares by some indexes together: one row a use, one column a sampled file."""
+        """Return the shares for some indexes together: a row for each use, a column a file."""
         found = np.ones((len(self.uses), len(self.sample.paths)))
         for at, use in enumerate(self.uses if indexes else ()):
             found[at], _ = self.kept(use.condition, indexes, self.sample.paths)
         return found
 
     def by_bounds(self, trials: Sequence[Trial]) -> np.ndarray:
-        """Return the shares by minimum and maximum of columns, where the format has them."""
+        """Return the shares for the minimum and maximum of columns, if the format has them."""
         if not self.sample.has_statistics:
             return self.by_indexes([])
         states = [(IndexStore(trial.index.storage), trial.index.snapshot) for trial in trials]
         return self.by_indexes([BoundsOfFiles(store, snapshot) for store, snapshot in states])
 
     def by_index(self, trial: Trial) -> IndexAnswers:
-        """By an index."""
+        """Return the shares for one index."""
         found = np.ones((len(self.uses), len(self.sample.paths)))
         served = np.zeros(len(self.uses), bool)
         points = np.zeros(len(self.uses))
@@ -144,10 +144,10 @@ class FileShares:
         return IndexAnswers(found=found, expected=by_keys, served=served, look_up=taken)
 
     def _by_keys(self, trial: Trial, found: np.ndarray, points: np.ndarray) -> np.ndarray:
-        """Return the shares, of single keys by how many files the index's keys are in.
+        """Return the shares, estimating those of single keys from the index's own keys.
 
-        A few literals hit few of the sampled files, if any; thousands of keys tell better in how
-        many files one is, if what was hit does not say otherwise.
+        A few literals hit few of the sampled files, or none. The thousands of keys in the index
+        show better in how many files a key is, unless the hits contradict them.
         """
         single = points > 0
         if self.sample.scale <= 1 or not single.any():
@@ -161,10 +161,10 @@ class FileShares:
         return by_keys
 
     def _files_of_key(self, trial: Trial) -> float:
-        """Return how many files of the table have a key, from how many of the sampled ones have it.
+        """Estimate how many files of the table have a key, from the sampled files that have it.
 
-        A key that is in f files is in as many of the sampled ones as a binomial draw says; those
-        in none are not seen.
+        If a key is in f files, the number of sampled files with the key is a binomial draw. Keys
+        without a sampled file are not seen.
         """
         codes = trial.index.key_sample(_KEYS)
         if codes is None or not len(codes):
@@ -199,7 +199,7 @@ class FileShares:
         return keep, planned.row_filter
 
     def _key_shares(self, trial: Trial) -> np.ndarray:
-        """Return for each sampled file, the share of the index's keys that it holds."""
+        """Return, for each sampled file, the share of the index's keys in it."""
         held = np.zeros(len(self.sample.paths))
         codes = trial.index.key_sample(_KEYS)
         if codes is None or not len(codes):
@@ -212,7 +212,7 @@ class FileShares:
 
 
 def _points(where: RowFilter, field: int) -> int:
-    """Return how many single values of a field a condition has; 0 if it has others, too."""
+    """Return the number of single values of a field in a condition, or 0 if it has other ranges."""
     if isinstance(where, ColumnRanges) and where.field_id == field and not where.ranges.nulls:
         return len(where.ranges.singles() or ())
     if isinstance(where, AllOf):
@@ -222,16 +222,16 @@ def _points(where: RowFilter, field: int) -> int:
 
 
 def fields_restricted(where: RowFilter) -> frozenset[int]:
-    """Return the fields that every row must match, or one of several that it must."""
+    """Return the fields that a condition restricts for every row."""
     match where:
         case ColumnRanges():
-            # Spark adds to every comparison that the column is not null
+            # Spark adds IS NOT NULL to every comparison, which restricts nothing
             is_any = where.ranges.intervals == ((None, None),)
             return frozenset() if is_any else frozenset((where.field_id,))
         case AllOf():
             return frozenset().union(*(fields_restricted(arg) for arg in where.args))
         case AnyOf():
-            # one arm that does not restrict a field lets through all of its values
+            # if one arm of an OR does not restrict a field, all its values may pass
             arms = [fields_restricted(arg) for arg in where.args]
             return arms[0].intersection(*arms[1:]) if arms else frozenset()
         case _:
@@ -239,15 +239,15 @@ def fields_restricted(where: RowFilter) -> frozenset[int]:
 
 
 def _hit(shares: np.ndarray, joined: JoinedColumn) -> np.ndarray:
-    """Return how likely each file holds any of as many keys as the join's other side has rows."""
+    """Return the probability that each file holds one of the keys from a join's other side."""
     rows = joined.rows or 0
     return np.asarray(1 - (1 - np.minimum(shares, 1)) ** rows)
 
 
 def scaled(shares: np.ndarray, sample: Sample) -> Estimate:
-    """Return the files of the table from files of the sample, over all uses.
+    """Estimate the files of the table from the files of the sample, over all uses.
 
-    The error is that of drawing so many of the files: each file's sum over all uses is one draw.
+    The error is the sampling error. Each file's sum over all uses is one draw.
     """
     of_file = shares.sum(axis=0)
     total = float(of_file.sum()) * sample.scale
@@ -266,16 +266,16 @@ def with_error_of(value: np.ndarray, band: Estimate, sample: Sample) -> Estimate
 
 
 def index_bytes(trial: Trial, half: Trial | None, rows: int, scale: float) -> Estimate:
-    """Return what the index of the whole table takes.
+    """Estimate the bytes of the index of the whole table.
 
-    Bits a row grow by about as much with each doubling of the data files: a key's set names one of
-    more files, and separators lie closer together.
+    With each doubling of the data files, the bits for each row grow by about the same amount. There
+    are more files to name in a key's set, and separators are closer together.
     """
     if half is None or scale <= 1:
         return Estimate.exact(trial.bytes)
     flat = trial.bytes / max(trial.rows, 1) * rows
     a_row = (trial.bytes - half.bytes) / max(trial.rows - half.rows, 1)
-    # what every index has, and the same for each row: small ones, and few keys
+    # a fixed size, and the same bits for each row: for small indexes and few keys
     linear = trial.bytes + max(a_row, 0.0) * (rows - trial.rows)
     bits, fewer = 8 * trial.bytes / max(trial.rows, 1), 8 * half.bytes / max(half.rows, 1)
     doubling = (bits - fewer) / float(np.log2(max(trial.rows, 2) / max(half.rows, 1)))
@@ -283,14 +283,14 @@ def index_bytes(trial: Trial, half: Trial | None, rows: int, scale: float) -> Es
     grown = (bits + max(doubling, 0.0) * doublings) * rows / 8
     steep = (bits + 2 * max(doubling, 0.0) * doublings) * rows / 8
     value = grown if doubling > 0 else linear
-    # what one doubling changed may as well change at each further one, either way
+    # the change of one doubling may repeat, in either direction, at each further doubling
     changed = abs(bits - fewer) / max(bits, 1e-9) * doublings
     low = min(value, flat, linear) * max(1 - changed, 0.0)
     return Estimate(value=value, low=low, high=max(value, flat, steep) * (1 + changed))
 
 
 def build_seconds(trial: Trial, single: Sequence[Trial], rows: int, scale: float) -> Estimate:
-    """Return how long building takes, from how long trials took."""
+    """Estimate the build time from the times of the trials."""
     if scale <= 1:
         return Estimate.exact(trial.seconds)
     least = min(one.seconds for one in single)
@@ -301,6 +301,6 @@ def build_seconds(trial: Trial, single: Sequence[Trial], rows: int, scale: float
 
 
 def refresh_seconds(single: Sequence[Trial]) -> Estimate:
-    """Return how long a refresh after one more data file takes: the time of a build over one."""
+    """Estimate the time of a refresh after one more file, from the builds over one file."""
     taken = [one.seconds for one in single]
     return Estimate(value=sum(taken) / len(taken), low=min(taken), high=max(taken))

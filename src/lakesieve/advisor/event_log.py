@@ -1,4 +1,4 @@
-"""Spark's event logs: which conditions and joins queries had on tables, and what they took."""
+"""Read Spark's event logs: the conditions and joins of queries on tables, and their times."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ if TYPE_CHECKING:
     from lakesieve.storage import StorageOptions
 
 _EVENT = re.compile(rb'\s*\{\s*"Event"\s*:\s*"(?:[\w.]*\.)?SparkListener(?P<name>\w+)"')
-# as JobNotes.java writes it: in a property of its own, and before that in the description alone
+# JobNotes.java writes the notes to a property; earlier versions wrote them only to the description
 _NOTES = ("lakesieve.files", "spark.job.description")
 _BEGIN = "lakesieve reads "
 _READ = re.compile(r"(?P<read>\d+) of \d+ data files of (?P<table>.+?) \(index [^)]*\)")
 _DAY = 86_400_000.0
 _MAX_PROBLEMS = 20
-# millions of empty lines take a file of some kilobytes when it is compressed
+# compressed, millions of empty lines fit in a file of a few kilobytes
 _MAX_STRANGE = 100_000
-# what an event raises that is cut off, or has other things than Spark writes
+# exceptions for an event that is incomplete, or that Spark did not write
 _NOT_WHOLE = (
     *(ValueError, TypeError, KeyError, AttributeError, RecursionError),
-    # a number that no computation takes, such as 1e400
+    # a number that no arithmetic accepts, such as 1e400
     ArithmeticError,
 )
-# accumulators of queries that never ended
+# most accumulators of unfinished queries
 _MAX_OPEN = 10_000
 
 
 @dataclass(slots=True, eq=False)
 class _Span:
-    """From the first of some times to the last, in milliseconds."""
+    """The time from the first to the last of some times, in milliseconds."""
 
     first: float = math.inf
     last: float = -math.inf
@@ -76,7 +76,7 @@ def read_event_logs(
 ) -> UsesRead:
     """Read what queries did with tables.
 
-    What cannot be read is named and left out; the rest counts.
+    The result names what cannot be read; the rest counts.
     """
     files = [file for location in locations for file in log_files(location, options)]
     found = _Reading(tables)
@@ -91,15 +91,15 @@ class _Reading:
         self._uses: list[TableUse] = []
         self._problems: list[str] = []
         self._executions: dict[int, _Execution] = {}
-        # the query of each stage; and the accumulators that count something of any
+        # the query of each stage, and the accumulators that count something in a query
         self._stages: dict[int, int] = {}
         self._metrics: set[int] = set()
         self._queries = 0
         self._span = _Span()
 
     def result(self) -> UsesRead:
-        """Return all that was read."""
-        # what ran for an hour is taken for what runs each day
+        """Return everything that was read."""
+        # a log of less than a day counts as a typical day
         days = max(self._span.length / _DAY, 1.0)
         return UsesRead(
             uses=tuple(replace(use, a_day=1 / days) for use in self._uses),
@@ -109,7 +109,7 @@ class _Reading:
         )
 
     def read(self, file: LogFile) -> None:
-        """Read one file; what follows something unreadable in it may be lost."""
+        """Read one file. What follows an unreadable part may be lost."""
         lines = events = strange = 0
         try:
             for line in file.lines():
@@ -117,7 +117,7 @@ class _Reading:
                 name = _EVENT.match(line)
                 strange = 0 if name else strange + 1
                 if strange > _MAX_STRANGE:
-                    raise OSError(f"{_MAX_STRANGE} lines in a row are no events")
+                    raise OSError(f"{_MAX_STRANGE} consecutive lines are not events")
                 if name is None:
                     continue
                 act = _ACTS.get(name["name"])
@@ -129,7 +129,9 @@ class _Reading:
                     act(self, event)
                     events += 1
                 except _NOT_WHOLE:
-                    self._problem(f"{file.name}: line {lines} is no whole event; it is left out")
+                    self._problem(
+                        f"{file.name}: line {lines} is not a complete event and is left out"
+                    )
         except (OSError, pa.ArrowException) as error:
             if isinstance(error, LakesieveError) and not events:
                 self._problem(str(error))
@@ -140,7 +142,7 @@ class _Reading:
             self._problem(str(error))
         else:
             if lines and not events:
-                self._problem(f"{file.name}: is no event log of Spark; it is left out")
+                self._problem(f"{file.name}: is not an event log of Spark and is left out")
         if not file.path.rpartition("/")[2].startswith("events_"):
             self._begin_application()
 
@@ -149,7 +151,7 @@ class _Reading:
             self._problems.append(text)
 
     def _begin_application(self) -> None:
-        """Numbers begin again with each."""
+        """Start again with ids, which are unique only within an application."""
         self._executions.clear()
         self._stages.clear()
         self._metrics.clear()
@@ -215,7 +217,7 @@ class _Reading:
         execution = self._forget(number)
         if execution is None or event.get("errorMessage"):
             return
-        # what reading took, where tasks tell it; else all of the query
+        # the reading time of tasks if they report it, else the time of the whole query
         seconds = (at - execution.started) / 1000
         if execution.tasks.first <= execution.tasks.last:
             seconds = min(seconds, execution.tasks.length / 1000)
@@ -228,7 +230,7 @@ class _Reading:
             files = None if scan.files is None else counted.get(scan.files)
             noted = self._noted(execution.note, scan.table)
             if noted:
-                # what Iceberg counts is before indexes left out files
+                # Iceberg counts the files before indexes skip any
                 files = noted[0] if len(noted) == 1 else None
             self._uses.append(
                 TableUse(
@@ -242,7 +244,7 @@ class _Reading:
             )
 
     def _noted(self, note: str, table: int) -> list[int]:
-        """Return how many data files scans of a table read, by the note of the optimizer rule."""
+        """Return the numbers of data files that scans of a table read, from the rule's note."""
         known = self._tables[table]
         return [
             int(found["read"])
@@ -261,23 +263,23 @@ class _Reading:
 
 
 def _whole(value: Any) -> int:
-    """Return a number, a time or a count of an event: Spark writes such as fit into 64 bits."""
+    """Return a number, time or count of an event. Spark writes values that fit 64 bits."""
     number = int(value)
     if not -(1 << 63) <= number < 1 << 63:
-        raise ValueError("a number that is none of Spark's")
+        raise ValueError("a number that Spark cannot have written")
     return number
 
 
 def _each_once(scans: Sequence[TableScan]) -> list[TableScan]:
-    """Return the scans of a query; two scans of a table for one condition count once."""
-    found: dict[tuple[int, str], TableScan] = {}
+    """Return the scans of a query. Two scans of a table with one condition count once."""
+    distinct: dict[tuple[int, str], TableScan] = {}
     for scan in sorted(scans, key=lambda scan: scan.rewrites):
-        others = [one for one in found.values() if one.table == scan.table]
+        others = [one for one in distinct.values() if one.table == scan.table]
         key = (scan.table, repr(scan.condition))
-        held = others[0] if scan.rewrites and others else found.setdefault(key, scan)
-        if held is not scan:
-            held.joined += [one for one in scan.joined if one not in held.joined]
-    return list(found.values())
+        first = others[0] if scan.rewrites and others else distinct.setdefault(key, scan)
+        if first is not scan:
+            first.joined += [one for one in scan.joined if one not in first.joined]
+    return list(distinct.values())
 
 
 _ACTS: dict[bytes, Callable[[_Reading, dict[str, Any]], None]] = {

@@ -1,4 +1,4 @@
-"""The files of Spark's event logs: plain or compressed, whole, rolled or still being written."""
+"""Read files of Spark's event logs: plain or compressed, whole, rolled or still being written."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 _ROLLED = re.compile(r"events_(?P<number>\d+)_.*")
 _FOLDER = "eventlog_v2_"
-# no event is longer; as Python's objects it takes some twenty times as much memory
+# no event is longer; as Python objects it takes about twenty times as much memory
 _LINE = 16 << 20
 _BEGINNING = 200
-# what a file may be decompressed to: event logs shrink to a tenth, or to a hundredth
+# limits of decompression: event logs shrink to a tenth, or to a hundredth
 _LEAST, _MAX_TIMES = 64 << 20, 1000
 _LZ4_MAGIC, _SNAPPY_MAGIC = b"LZ4Block", b"\x82SNAPPY\x00"
 _LARGEST_BLOCK = 64 << 20
@@ -35,41 +35,42 @@ _LARGEST_BLOCK = 64 << 20
 class LogFile:
     """One file of an event log."""
 
-    storage: Storage  # where it lies
+    storage: Storage  # the storage of the file
     path: str
     size: int
 
     @property
     def name(self) -> str:
-        """Its place, for people."""
+        """The file's location, for people."""
         return f"{self.storage.location}/{self.path}"
 
     def lines(self) -> Iterator[bytes]:
-        """Return the lines, the last one perhaps cut off."""
+        """Yield the lines. The last one may be incomplete."""
         stream = open_object(self.storage, self.path)
         codec = _codec(self.path)
         if codec == "lzf":
             raise InvalidInputError(
                 f"{self.name} is compressed with LZF.",
                 kind=ErrorKind.INVALID_ARGUMENT,
-                hint="Decompress it, or log with spark.eventLog.compression.codec=zstd.",
+                hint="Decompress the file, or write logs with "
+                "spark.eventLog.compression.codec=zstd.",
             )
         if codec is None:
             return _bounded(stream)
         return _bounded(io.BufferedReader(_Blocks(self._limited(_BLOCKS[codec](stream))), 1 << 20))
 
     def _limited(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
-        """Decompressed blocks, up to as many bytes as a log of this size can have."""
-        left = most = max(_LEAST, _MAX_TIMES * self.size)
+        """Yield decompressed blocks up to the size that a log of this size can have."""
+        remaining = most = max(_LEAST, _MAX_TIMES * self.size)
         for block in blocks:
-            left -= len(block)
-            if left < 0:
-                raise OSError(f"it has more than {most} bytes when it is decompressed")
+            remaining -= len(block)
+            if remaining < 0:
+                raise OSError(f"its decompressed size exceeds {most} bytes")
             yield block
 
 
 def log_files(location: str, options: StorageOptions | None = None) -> list[LogFile]:
-    """Return the files of event logs at a place, in the order in which they were written."""
+    """Return the event log files at a location, in the order in which they were written."""
     base, _, name = location.rstrip("/").rpartition("/")
     storage = open_storage(
         base or ("/" if location.startswith("/") else "."), _of(options, location)
@@ -85,9 +86,9 @@ def log_files(location: str, options: StorageOptions | None = None) -> list[LogF
             size = storage.head(name).size
         except NotFoundError:
             raise NotFoundError(
-                f"There is no event log at {location}.",
+                f"No event log exists at {location}.",
                 kind=ErrorKind.OBJECT_NOT_FOUND,
-                hint="Give a file or a folder of spark.eventLog.dir.",
+                hint="Give a file or a folder from spark.eventLog.dir.",
             ) from None
         return [LogFile(storage=storage, path=name, size=size)]
     in_rolled = name.startswith(_FOLDER)
@@ -104,7 +105,7 @@ def _of(options: StorageOptions | None, location: str) -> dict[str, str] | None:
 
 
 def _in_order(files: list[LogFile]) -> list[LogFile]:
-    """Return the parts of a log; those that a compaction replaced are left out."""
+    """Return the parts of a log in order, without parts that a compaction replaced."""
     numbered = []
     for file in files:
         found = _ROLLED.fullmatch(file.path.rpartition("/")[2])
@@ -128,7 +129,7 @@ def _codec(path: str) -> str | None:
 
 
 def _bounded(stream: io.BufferedIOBase | BinaryIO) -> Iterator[bytes]:
-    """Yield the lines; of one that is longer than any event the beginning, which is no JSON."""
+    """Yield the lines. A line longer than any event is cut, so that it is not valid JSON."""
     while line := stream.readline(_LINE):
         yield line if len(line) < _LINE else line[:_BEGINNING]
         while len(line) == _LINE and not line.endswith(b"\n"):
@@ -162,34 +163,34 @@ def _arrow_blocks(codec: str, stream: BinaryIO) -> Iterator[bytes]:
 
 
 def _lz4_blocks(stream: BinaryIO) -> Iterator[bytes]:
-    """Blocks as ``LZ4BlockOutputStream`` of lz4-java writes them."""
+    """Yield blocks in the format of lz4-java's ``LZ4BlockOutputStream``."""
     codec = pa.Codec("lz4_raw")
     while header := stream.read(21):
         if len(header) < 21 or not header.startswith(_LZ4_MAGIC):
-            raise OSError("a block of LZ4 is cut off or damaged")
+            raise OSError("a block of LZ4 is incomplete or damaged")
         token, packed, size, _ = struct.unpack("<BiiI", header[8:])
         if not (0 <= packed <= _LARGEST_BLOCK and 0 <= size <= _LARGEST_BLOCK):
-            raise OSError("a block of LZ4 is larger than any")
+            raise OSError("a block of LZ4 is larger than the format allows")
         data = stream.read(packed)
         if len(data) < packed:
-            raise OSError("a block of LZ4 is cut off")
-        # 0x10: stored as it is
+            raise OSError("a block of LZ4 is incomplete")
+        # 0x10: stored without compression
         if size:
             yield data if token & 0xF0 == 0x10 else codec.decompress(data, size, asbytes=True)
 
 
 def _snappy_blocks(stream: BinaryIO) -> Iterator[bytes]:
-    """Blocks as ``SnappyOutputStream`` of snappy-java writes them."""
+    """Yield blocks in the format of snappy-java's ``SnappyOutputStream``."""
     codec = pa.Codec("snappy")
     while header := stream.read(4):
         if header == _SNAPPY_MAGIC[:4]:
-            # the magic, and two versions; once more where streams were appended
+            # the magic and two versions, which repeat if streams were appended
             stream.read(12)
             continue
         size = int.from_bytes(header, "big")
         data = stream.read(size) if len(header) == 4 and size <= _LARGEST_BLOCK else b""
         if len(data) < size or not data:
-            raise OSError("a block of Snappy is cut off or damaged")
+            raise OSError("a block of Snappy is incomplete or damaged")
         length = shift = 0
         for byte in data[:5]:
             length |= (byte & 0x7F) << shift
@@ -197,7 +198,7 @@ def _snappy_blocks(stream: BinaryIO) -> Iterator[bytes]:
             if not byte & 0x80:
                 break
         if length > _LARGEST_BLOCK:
-            raise OSError("a block of Snappy is larger than any")
+            raise OSError("a block of Snappy is larger than the format allows")
         yield codec.decompress(data, length, asbytes=True)
 
 
@@ -207,4 +208,4 @@ _BLOCKS: dict[str, Callable[[BinaryIO], Iterator[bytes]]] = {
     "lz4": _lz4_blocks,
     "snappy": _snappy_blocks,
 }
-"""What decompresses a file, by the ending of its name."""
+"""Decompressors by the ending of a file's name."""

@@ -1,4 +1,4 @@
-"""The latest queries of a table: what they read, and what its indexes leave of it now."""
+"""Find the latest queries of a table: what they read, and what its indexes leave of it now."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ class RecentQuery:
     """One query."""
 
     text: str
-    shape: str  # the same without any value that it compares with
-    read: int | None  # data files that it read, if that was recorded
-    seconds: float | None  # what reading took
+    shape: str  # the condition without the values that it compares with
+    read: int | None  # data files that the query read, if recorded
+    seconds: float | None  # reading time
     left_by_format: int  # data files of the current version that the format's own statistics leave
-    left: int  # data files that the indexes leave of those
-    indexes: tuple[str, ...]  # those that take part
-    reasons: tuple[str, ...]  # codes of what was done, and why not more
+    left: int  # data files of these that the indexes leave
+    indexes: tuple[str, ...]  # indexes that were used
+    reasons: tuple[str, ...]  # codes of what was done, and why no more was done
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecentQueries:
-    """The latest queries, newest first."""
+    """The latest queries, the newest first."""
 
     queries: tuple[RecentQuery, ...]
-    problems: tuple[str, ...]  # what could not be read of the logs, and why
+    problems: tuple[str, ...]  # parts of the logs that could not be read, and why
 
 
 def recent_queries(
@@ -58,7 +58,7 @@ def recent_queries(
     *,
     location: str | None = None,
 ) -> RecentQueries:
-    """Read the latest queries of a table from event logs, and plan them anew."""
+    """Read the latest queries of a table from event logs, and plan them again."""
     opened = access.open_table(table)
     version = opened.version()
     live = opened.live_files(version).column("path")
@@ -91,7 +91,7 @@ def recent_queries(
 
 
 def shape_of(condition: Expr) -> str:
-    """Return the columns and the operators of a condition, without any value."""
+    """Return the columns and the operators of a condition, without values."""
     match condition:
         case And() | Or():
             parts = list(dict.fromkeys(filter(None, map(shape_of, condition.args))))

@@ -1,4 +1,4 @@
-"""The result models of the advisor, rendered by ``report``."""
+"""Result models of the advisor. ``report`` renders them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Verdict(StrEnum):
-    """What is advised of a column; codes are only ever added."""
+    """The advice on a column. Codes are only ever added."""
 
     INDEX = "index"
     EXISTS = "exists"
@@ -26,11 +26,11 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """A figure that was predicted, and between which it lies: files at 95 %."""
+    """A predicted figure with its bounds. Files have 95 % bounds."""
 
     value: float
-    low: float  # not less than that
-    high: float  # not more than that
+    low: float  # lower bound
+    high: float  # upper bound
 
     @classmethod
     def exact(cls, value: float) -> Estimate:
@@ -39,7 +39,7 @@ class Estimate:
 
     @property
     def is_exact(self) -> bool:
-        """Whether there is nothing between its bounds."""
+        """True if both bounds are equal."""
         return self.low == self.high
 
 
@@ -50,16 +50,16 @@ class ColumnAdvice(Shown):
     Args:
         columns: The columns, in order.
         verdict: Whether to index them; if not, why.
-        why: The same in a sentence.
-        queries: How many queries it would serve.
-        files_now: Data files that these read, on average.
+        why: The verdict in a sentence.
+        queries: How many queries the index would serve.
+        files_now: Data files that these queries read now, on average.
         files_then: Data files that they would read, on average.
-        seconds_saved: Seconds of reading that it saves a day.
-        index_bytes: What it would take.
-        build_seconds: How long it takes to build, alone.
-        refresh_seconds: How long it takes to refresh it after one more data file.
-        payback_days: After how many days building it is paid; ``None`` if never.
-        command: The command that makes it, where it is advised.
+        seconds_saved: Seconds of reading that the index saves each day.
+        index_bytes: Size of the index.
+        build_seconds: Time to build it alone.
+        refresh_seconds: Time to refresh it after one more data file.
+        payback_days: Days until it has saved its build time; ``None`` if never.
+        command: The command that creates it, if it is advised.
     """
 
     columns: tuple[str, ...]
@@ -78,29 +78,29 @@ class ColumnAdvice(Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdviceCheck:
-    """Predictions beside an index that exists."""
+    """Predictions compared with an existing index."""
 
     columns: tuple[str, ...]
     index: str
-    files_predicted: Estimate  # data files that the queries would read, in all
-    files_measured: int  # data files that it leaves to them, in all
-    bytes_predicted: Estimate  # what it would take
-    bytes_measured: int  # what it takes
+    files_predicted: Estimate  # total data files that the queries would read
+    files_measured: int  # total data files that the index leaves to them
+    bytes_predicted: Estimate  # size of the index
+    bytes_measured: int  # size of the index
 
     def __str__(self) -> str:
-        """In one line."""
+        """Return the comparison in one line."""
         files = f"files {self.files_predicted.value:.0f} of {self.files_measured}"
         taken = f"bytes {self.bytes_predicted.value:.0f} of {self.bytes_measured}"
         return f"{self.index}: {files}, {taken}"
 
     @property
     def files_error(self) -> float:
-        """How far the files were off, as a share."""
+        """Error of the predicted files, as a share."""
         return abs(self.files_predicted.value / max(self.files_measured, 1) - 1)
 
     @property
     def bytes_error(self) -> float:
-        """How far the bytes were off, as a share."""
+        """Error of the predicted bytes, as a share."""
         return abs(self.bytes_predicted.value / max(self.bytes_measured, 1) - 1)
 
 
@@ -110,15 +110,15 @@ class TableAdvice(Shown):
 
     Args:
         table: The table's name.
-        files: Its data files.
-        rows: Rows of them.
-        sampled_files: Data files whose keys were read for it.
-        sampled_rows: Rows of them.
-        queries: Queries that read the table and that were found.
-        days: How much time the logs cover; a day where there are only statements.
-        columns: What was tried, best first.
-        unqueried: Columns by which no query asks.
-        checks: Predictions beside indexes that exist, where that was wanted.
+        files: Data files of the table.
+        rows: Their rows.
+        sampled_files: Data files whose keys were read.
+        sampled_rows: Their rows.
+        queries: Number of queries that read the table.
+        days: Days that the logs cover; 1 if there are only statements.
+        columns: The tried columns, best first.
+        unqueried: Columns that no query restricts.
+        checks: Predictions compared with existing indexes, if requested.
         problems: What could not be read, and why.
     """
 
@@ -136,5 +136,5 @@ class TableAdvice(Shown):
 
     @property
     def advised(self) -> list[ColumnAdvice]:
-        """The indexes to make, best first."""
+        """The advised indexes, best first."""
         return [column for column in self.columns if column.verdict is Verdict.INDEX]

@@ -1,4 +1,4 @@
-"""Files of SQL statements: which conditions and joins they have on tables, by Spark's own plans."""
+"""Read files of SQL statements: their conditions and joins on tables, from Spark's own plans."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ def read_statements(
 
 @contextmanager
 def _unshortened(spark: SparkSession) -> Iterator[None]:
-    """Have Spark print plans as they are."""
+    """Make Spark print plans without shortening them."""
     before = {name: spark.conf.get(name, None) for name in _UNSHORTENED}
     for name, value in _UNSHORTENED.items():
         spark.conf.set(name, value)
     try:
-        # what cannot be planned is one of our own lines
+        # a failure to plan is reported in a line of our own
         with without_traces():
             yield
     finally:
@@ -88,7 +88,7 @@ def _of_statement(
         return _of_change(changed, tables)
     session: Any = spark._jsparkSession.sessionState()
     jvm: Any = spark._jvm
-    # a command is planned, not run
+    # a command is only planned, not run
     skip = getattr(jvm.org.apache.spark.sql.execution, "CommandExecutionMode$")
     mode = getattr(skip, "MODULE$").SKIP()
     plan = session.executePlan(session.sqlParser().parsePlan(statement), mode).executedPlan()
@@ -106,7 +106,7 @@ def _of_statement(
 
 
 def _document(info: Any) -> dict[str, Any]:
-    """Return a plan as event logs have it."""
+    """Return a plan in the form of event logs."""
     metadata = info.metadata()
     location = metadata.get("Location")
     partitions = metadata.get("PartitionFilters")

@@ -1,4 +1,4 @@
-"""What Spark's plans say of tables: conditions on their columns, joins, and what was measured."""
+"""Read the scans of tables in Spark's plans: conditions, joins, and measurements."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ if TYPE_CHECKING:
 
 _FILES = ("number of result data files", "number of files read")
 _ROWS = "number of output rows"
-# between a scan and the conditions on its own columns
+# nodes that may be between a scan and the conditions on its own columns
 _ABOVE_SCANS = ("WholeStageCodegen", "InputAdapter", "ColumnarToRow", "Project", "Filter")
 _JOIN = re.compile(r"\w+Join \[(?P<left>[^\]]*)\], \[(?P<right>[^\]]*)\], (?P<kind>\w+)")
 _ALIAS = re.compile(rf"(?P<of>{ATTRIBUTE}) AS [^\s#]+#(?P<id>\d+)")
 _OUTPUT = re.compile(r"(?<![^\s#(),\[\]])(?P<name>[^\s#(),\[\]]+)#(?P<id>\d+)")
 _ICEBERG = "filters="
 _ICEBERG_END = re.compile(r",\s*(?:runtimeFilters|groupedBy)=")
-# how a command that copies on write finds the files in which it changes rows
+# how a copy-on-write command finds the files whose rows it changes
 _REWRITES = "dynamicpruningexpression(_file#"
 _LOCATION = re.compile(r"\[(?P<first>[^,\]]+)")
 _DEEPEST = 500
-# other names that a column of a scan has one after the other
+# most aliases in a chain that a column of a scan may have
 _LONGEST_ALIASES = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class KnownTable:
-    """A table by which plans may call it."""
+    """A table, with the names that plans may use for it."""
 
-    name: str  # the identifier, catalog first, in lower case; empty for one that has only a path
-    location: str  # its root, in its one spelling
+    name: str  # the identifier in lower case, with its catalog; empty if the table has only a path
+    location: str  # its normalized root
     kinds: Mapping[tuple[str, ...], str]  # key kinds of its columns, by path
 
     def is_called(self, identifier: str, location: str) -> bool:
-        """Return whether a scan is of this table."""
+        """Return whether a scan reads this table."""
         called = identifier.replace("`", "").lower()
         if called and self.name and called in {self.name, f"spark_catalog.{self.name}"}:
             return True
@@ -63,7 +63,7 @@ class KnownTable:
 
 
 def known_table(table: TableReader) -> KnownTable:
-    """Return a table as plans call it."""
+    """Return a table with the names that plans use for it."""
     name = parse_name(table.name)
     columns = table.columns(table.version())
     return KnownTable(
@@ -78,25 +78,25 @@ class TableScan:
     """A scan of a known table in a plan."""
 
     table: int
-    # what holds of every row that is needed, as predicates on the table's columns
+    # conditions on the table's columns that hold for every needed row
     conditions: list[Expr] = field(default_factory=list)
-    # columns that a join compares, each with a metric that counts the rows of the join's other
-    # side, if there is one
+    # columns that a join compares, each with the metric of the row count of the join's other side,
+    # if there is one
     joined: list[tuple[tuple[str, ...], int | None]] = field(default_factory=list)
-    # the metric that counts the data files that were read, if there is one
+    # the metric of the number of data files that were read, if there is one
     files: int | None = None
-    # whether it reads whatever another scan of the same plan named, to write it again
+    # true if it reads the files that another scan of the same plan found, to rewrite them
     rewrites: bool = False
-    text: list[str] = field(default_factory=list)  # the conditions as the plan has them
+    text: list[str] = field(default_factory=list)  # the conditions as the plan prints them
 
     @property
     def condition(self) -> Expr:
-        """All conditions together."""
+        """Conjunction of all conditions."""
         return And(args=tuple(self.conditions))
 
     @property
     def metrics(self) -> set[int]:
-        """The metrics that count something of it."""
+        """Metrics that count something about the scan."""
         found = (self.files, *(rows for _, rows in self.joined))
         return {metric for metric in found if metric is not None}
 
@@ -115,12 +115,12 @@ class _ScanCollector:
         self._tables = tables
         self.scans: list[TableScan] = []
         self.joins: list[Mapping[str, Any]] = []
-        # columns of scans, and their other names, by the numbers that a plan gives them
+        # columns of scans, and their aliases, by their numbers in the plan
         self._columns: dict[str, tuple[TableScan, tuple[str, ...]]] = {}
         self._aliases: list[tuple[str, str]] = []
 
     def visit(self, node: Mapping[str, Any], filters: list[str], depth: int) -> None:
-        """Go down a plan, with the conditions that hold of the rows of a node."""
+        """Visit a node and its children, with the conditions that hold for the node's rows."""
         if depth > _DEEPEST:
             return
         name, text = str(node.get("nodeName", "")), str(node.get("simpleString", ""))
@@ -174,7 +174,7 @@ class _ScanCollector:
         self.scans.append(scan)
 
     def join(self, node: Mapping[str, Any]) -> None:
-        """Note what a join compares; all scans are known."""
+        """Note the columns that a join compares. All scans must have been visited."""
         found = _JOIN.match(str(node["simpleString"]))
         children = node.get("children") or []
         if found is None or len(children) != 2:
@@ -203,14 +203,14 @@ class _ScanCollector:
 
 
 def _iceberg_filters(text: str) -> str:
-    """Return the filters that the text of an Iceberg scan names."""
+    """Return the filters in the text of an Iceberg scan."""
     start = text.find(_ICEBERG)
     end = None if start < 0 else _ICEBERG_END.search(text, start + len(_ICEBERG))
     return "" if end is None else text[start + len(_ICEBERG) : end.start()]
 
 
 def _rows_of(node: Mapping[str, Any]) -> int | None:
-    """Return the metric that counts the rows of a node, or of the nearest below it that has one."""
+    """Return the metric of a node's row count, or of the nearest node below that has one."""
     for below in _descending(node):
         found = _metric(below, (_ROWS,))
         if found is not None:

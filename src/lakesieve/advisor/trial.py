@@ -1,4 +1,4 @@
-"""Trial indexes: real ones, over some of a table's data files, in a folder that goes away."""
+"""Build trial indexes: real ones over some of a table's data files, in a temporary folder."""
 
 from __future__ import annotations
 
@@ -43,19 +43,20 @@ class Trial:
     columns: tuple[Column, ...]
     index: OpenedIndex
     rows: int  # rows of the data files
-    bytes: int  # what it takes
-    seconds: float  # how long it took to build
+    bytes: int  # size of the index
+    seconds: float  # build time
 
 
 @contextmanager
 def trial_folder(spark: SparkSession, table: SparkTable, location: str | None) -> Iterator[Storage]:
-    """A folder that executors can write to, gone afterwards.
+    """Yield a folder that executors can write to, and delete it afterwards.
 
     Args:
         spark: The session.
         table: The table.
-        location: A root for indexes; by default the table's own folder, or this machine's folder
-            for temporary files where Spark runs on it alone.
+        location: A root for indexes. The default is the table's own folder. If Spark runs only on
+            this
+            machine, it is the machine's folder for temporary files.
     """
     master = str(spark.sparkContext.master)
     if location is None and master.startswith("local") and "cluster" not in master:
@@ -71,15 +72,15 @@ def trial_folder(spark: SparkSession, table: SparkTable, location: str | None) -
 
 
 def sampled(files: pa.Table, rows: int) -> pa.Table:
-    """Draw data files with about so many rows: always the same, in the order of the table."""
+    """Draw data files with about ``rows`` rows: always the same files, in the table's order."""
     order = np.random.default_rng(7).permutation(files.num_rows)
     known = files.column("records")
     if known.null_count:
-        # the bytes of a file stand for its rows, some forty a row
+        # estimate rows from bytes, at forty bytes a row
         known = pc.divide(pc.fill_null(files.column("size"), 0), 40)
     counted = np.cumsum(known.to_numpy()[order])
     count = max(2, int(np.searchsorted(counted, rows, side="right")))
-    # in the table's own order, which is that of an index over all of them
+    # in the table's order, which an index over all files would have
     return files.take(pa.array(np.sort(order[:count])))
 
 
@@ -99,7 +100,7 @@ class TrialBuilder:
         self._progress = progress
         self._rule = installed_rule(spark)
         self._version = table.reader.version()
-        # listed once, not for each trial
+        # listed only once for all trials
         self._live = table.reader.live_files(self._version).num_rows
         self._made = 0
 
@@ -108,7 +109,7 @@ class TrialBuilder:
         return self._source(files, columns).counted(self._rule).files
 
     def build(self, columns: Sequence[Column], files: pa.Table) -> Trial:
-        """Build one."""
+        """Build one trial index."""
         key = tuple(columns)
         storage = self._folder.child(f"trial-{self._made}")
         self._made += 1
@@ -144,7 +145,7 @@ class TrialBuilder:
         )
 
     def seconds_a_file(self, files: pa.Table, columns: Sequence[Column]) -> float:
-        """Measure how long Spark reads some columns of a data file, with all of its cores."""
+        """Measure how long Spark reads some columns of a data file, using all of its cores."""
         few = files.slice(0, _FILES_READ)
         source = replace(self._source(few, columns), is_partial=True)
         best = float("inf")

@@ -1,4 +1,4 @@
-"""How tables are used: what queries restrict and join by, and the columns worth a trial."""
+"""Describe how tables are used: what queries restrict and join by, and the columns to try."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from lakesieve.tables import Column
 
 _SINGLE, _TOGETHER = 12, 3
-# columns that are compared together less often than that are served by each one's own index
+# columns that are compared together more rarely than this are served by their own indexes
 _SELDOM = 0.05
 
 
@@ -34,7 +34,7 @@ class JoinedColumn:
     """A column that a join or a merge compares."""
 
     column: tuple[str, ...]
-    rows: int | None  # rows of the join's other side, if that is known
+    rows: int | None  # rows of the join's other side, if known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -42,28 +42,28 @@ class TableUse:
     """One query that reads a table."""
 
     table: int
-    condition: Expr  # what holds of every row that it needs
-    joined: tuple[JoinedColumn, ...] = ()  # columns that it joins by
-    files: int | None = None  # data files that it read, if that was recorded
-    seconds: float | None = None  # what reading took, if that was recorded
-    a_day: float = 1.0  # how often it is run a day
+    condition: Expr  # a condition that holds for every row that the query needs
+    joined: tuple[JoinedColumn, ...] = ()  # columns by which the query joins
+    files: int | None = None  # data files that the query read, if recorded
+    seconds: float | None = None  # reading time, if recorded
+    a_day: float = 1.0  # runs each day
     text: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class UsesRead:
-    """What was read of logs or statements."""
+    """The uses of tables, read from logs or statements."""
 
-    uses: tuple[TableUse, ...]  # the uses of the tables that matter
-    queries: int  # queries in all
-    days: float  # how many days the logs cover, at least one
+    uses: tuple[TableUse, ...]  # the uses of each table
+    queries: int  # total number of queries
+    days: float  # days that the logs cover, at least 1
     problems: tuple[str, ...] = ()  # what could not be read, and why
 
 
 def candidates(
     uses: Sequence[TableUse], columns: Mapping[tuple[str, ...], Column]
 ) -> list[tuple[Column, ...]]:
-    """Return the columns to try, the most used first; then pairs that are compared together."""
+    """Return the columns to try, the most used first, then pairs that are compared together."""
     used: Counter[tuple[str, ...]] = Counter()
     pairs: Counter[tuple[tuple[str, ...], tuple[str, ...]]] = Counter()
     for use in uses:
@@ -71,15 +71,15 @@ def candidates(
         used.update(mine)
         equal = sorted(path for path in _equal(use.condition) if path in mine)
         pairs.update(combinations(equal, 2))
-    found: list[tuple[Column, ...]] = [
+    chosen: list[tuple[Column, ...]] = [
         (columns[path],) for path, _ in used.most_common(_SINGLE) if path in columns
     ]
     often = max(3, _SELDOM * len(uses))
     for pair, count in pairs.most_common(_TOGETHER):
         if count >= often:
             first, second = sorted(pair, key=lambda path: -used[path])
-            found.append((columns[first], columns[second]))
-    return found
+            chosen.append((columns[first], columns[second]))
+    return chosen
 
 
 def columns_queried(use: TableUse) -> set[tuple[str, ...]]:
@@ -97,7 +97,7 @@ def _restricted(condition: Expr) -> Iterable[tuple[str, ...]]:
             for arg in condition.args:
                 yield from _restricted(arg)
         case Not():
-            # "is not null" is what Spark adds to every comparison
+            # Spark adds IS NOT NULL to every comparison
             if not isinstance(condition.arg, IsNull):
                 yield from _restricted(condition.arg)
         case Compare() | In() | IsNull() | NullSafeEqual() | StartsWith():
@@ -105,7 +105,7 @@ def _restricted(condition: Expr) -> Iterable[tuple[str, ...]]:
 
 
 def _equal(condition: Expr) -> set[tuple[str, ...]]:
-    """Return the columns of which every row that is needed has one of a few values."""
+    """Return the columns that must have one of a few values in every needed row."""
     match condition:
         case And():
             return set().union(*(_equal(arg) for arg in condition.args))

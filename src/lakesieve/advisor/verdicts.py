@@ -1,4 +1,4 @@
-"""What is advised of columns, from what was measured of each."""
+"""Decide the advice on columns, from the measurements of each."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 
     from lakesieve.advisor.estimate import IndexAnswers
 
-# an index must spare a fifth of the files that its queries read
+# an index must skip a fifth of the files that its queries read
 _WORTH = 0.2
-# and, beside the others that are advised, a fifth of what it saves alone
+# and, next to the other advised indexes, save a fifth of what it saves alone
 _MORE = 0.2
-# of two that save about the same the smaller is advised
+# of two indexes that save about the same, the smaller one is advised
 _AS_GOOD = 0.95
 _FEW, _MOST = 0.2, 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thresholds:
-    """From which gain on an index is advised."""
+    """The gain from which an index is advised."""
 
-    min_saved: float = MIN_SECONDS_SAVED  # seconds of reading a day that it must save
-    max_payback: float = MAX_PAYBACK_DAYS  # days after which building it must be paid
+    min_saved: float = MIN_SECONDS_SAVED  # seconds of reading that it must save each day
+    max_payback: float = MAX_PAYBACK_DAYS  # days within which it must save its build time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -38,17 +38,17 @@ class TrialResult:
     """What an index on some columns would do."""
 
     columns: tuple[str, ...]
-    path: tuple[str, ...]  # path of the first
-    served: np.ndarray  # which uses restrict them
+    path: tuple[str, ...]  # path of the first column
+    served: np.ndarray  # which uses restrict the columns
     found: IndexAnswers  # what the index leaves of the sampled files
-    then: np.ndarray  # how likely each sampled file is read by each use then: one row a use
-    queries: int  # how many queries it serves
-    files_now: Estimate  # data files that these read now, on average
+    then: np.ndarray  # probability that a use reads a sampled file then: a row for each use
+    queries: int  # number of queries that it serves
+    files_now: Estimate  # data files that these queries read now, on average
     files_then: Estimate  # data files that they would read
-    look_up: float  # seconds that a look-up takes
-    index_bytes: Estimate  # what it takes
-    build_seconds: Estimate  # how long it takes to build
-    refresh_seconds: Estimate  # how long it takes to refresh after one more file
+    look_up: float  # seconds of a look-up
+    index_bytes: Estimate  # size of the index
+    build_seconds: Estimate  # build time
+    refresh_seconds: Estimate  # time of a refresh after one more file
 
 
 def judge(
@@ -62,7 +62,7 @@ def judge(
     existing: Mapping[tuple[str, ...], str],
     worth: Thresholds,
 ) -> list[ColumnAdvice]:
-    """Rank what was tried, and say of each whether to index it."""
+    """Rank the tried columns, and decide for each whether to index it."""
     known = {one.columns: existing_name(one.columns, existing) for one in measured}
     saved = {
         one.columns: _saved(one, now if known[one.columns] else indexed, now, seconds)
@@ -77,7 +77,7 @@ def judge(
         fresh = _saved(one, now, now, seconds)
         is_new = known[one.columns] is None and _spares(one, now)
         if is_new and saved[one.columns] < _MORE * max(fresh, 0.0):
-            why = "the indexes that there are leave nearly as few files to the same queries"
+            why = "the existing indexes leave nearly as few files to the same queries"
             verdicts[one.columns] = (Verdict.COVERED, why)
     chosen = _together(
         [one for one in ranked if verdicts[one.columns][0] is Verdict.INDEX], now, indexed, seconds
@@ -103,28 +103,30 @@ def existing_name(columns: tuple[str, ...], existing: Mapping[tuple[str, ...], s
 
 
 def _spares(one: TrialResult, before: np.ndarray) -> bool:
-    """Return whether an index spares its queries enough of the files that they read before."""
+    """Return whether an index skips enough of the files that its queries read before."""
     read = float(before[one.served].sum())
     left = float(np.minimum(one.then, before)[one.served].sum())
     return one.queries > 0 and read - left >= _WORTH * read
 
 
 def _unpaid(one: TrialResult, saved: float, worth: Thresholds) -> str:
-    """Return why an index that leaves few files is not worth building; empty where it is."""
+    """Return why an index that leaves few files is not worth building, or an empty text."""
     if saved >= worth.min_saved and one.build_seconds.value <= worth.max_payback * saved:
         return ""
     days = one.build_seconds.value / max(saved, 1e-9)
     return (
-        f"it would save {saved:.2g} seconds a day and be paid after {days:,.0f} days; advised are "
-        f"indexes that save {worth.min_saved:g} seconds a day and are paid within "
+        f"it would save {saved:.2g} seconds a day and its build pays off after {days:,.0f} days; "
+        "an "
+        f"advised index saves {worth.min_saved:g} seconds a day and pays off within "
         f"{worth.max_payback:g} days"
     )
 
 
 def _saved(one: TrialResult, before: np.ndarray, now: np.ndarray, seconds: np.ndarray) -> float:
-    """Return the seconds a day that an index saves beside what is read before it.
+    """Return the seconds that an index saves each day, compared with the reads before it.
 
-    The uses take ``seconds`` a day by reading ``now``, without any index; look-ups take their time.
+    The uses take ``seconds`` a day for reading ``now``, without any index. The time of look-ups is
+    subtracted.
     """
     read_now = now.sum(axis=1)
     spared = before.sum(axis=1) - np.minimum(one.then, before).sum(axis=1)
@@ -135,14 +137,14 @@ def _saved(one: TrialResult, before: np.ndarray, now: np.ndarray, seconds: np.nd
 def _alone(
     one: TrialResult, files: int, saved: float, existing: str | None, worth: Thresholds
 ) -> tuple[Verdict, str]:
-    """Return what is to be said of an index as if there were no other."""
+    """Return the verdict on an index as if there were no other index."""
     now, then = one.files_now.value, one.files_then.value
     left = f"{_files(then)} of the {_files(now)} that its queries read now"
     if existing is not None:
         without = f"{_files(then)} of the {_files(now)} that its queries would read without it"
         return Verdict.EXISTS, f"indexed already, by {existing}: it leaves {without}"
     if not one.queries:
-        return Verdict.UNANSWERED, "queries name it, but no index could answer what they ask"
+        return Verdict.UNANSWERED, "queries use it, but in conditions that no index can answer"
     if now - then >= _WORTH * now and saved > 0:
         unpaid = _unpaid(one, saved, worth)
         return (
@@ -157,7 +159,7 @@ def _alone(
 
 
 def _nearest(one: TrialResult, chosen: Sequence[TrialResult]) -> tuple[str, ...]:
-    """Of the indexes that are advised the one that leaves least to another's queries."""
+    """Return the advised index that leaves the fewest files to the queries of another one."""
     return min(chosen, key=lambda other: float(other.then[one.served].sum())).columns
 
 
@@ -171,7 +173,7 @@ def _together(
     indexed: np.ndarray,
     seconds: np.ndarray,
 ) -> tuple[tuple[str, ...], ...]:
-    """Return the indexes to make, each of which still saves something beside those before it."""
+    """Return the indexes to create. Each of them saves something in addition to those before it."""
     chosen: list[tuple[str, ...]] = []
     left = indexed.copy()
     waiting = list(worth)
@@ -215,7 +217,7 @@ def _advice(one: TrialResult, table: str, saved: float, verdict: Verdict, why: s
 
 
 def _payback(build: Estimate, saved: Estimate) -> Estimate:
-    """After how many days building is paid by what is saved each day."""
+    """Return after how many days an index has saved its build time."""
     least = max(saved.low, 1e-9)
     return Estimate(
         value=build.value / saved.value, low=build.low / saved.high, high=build.high / least

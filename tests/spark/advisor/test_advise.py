@@ -215,7 +215,7 @@ def test_mistakes(spark: SparkSession, table: str, logs: Path, tmp_path: Path) -
         ls.advise([], event_logs=[str(logs)], spark=spark)
     with pytest.raises(InvalidInputError, match="sample"):
         ls.advise(table, event_logs=[str(logs)], spark=spark, sample=0)
-    with pytest.raises(NotFoundError, match="no event log"):
+    with pytest.raises(NotFoundError, match="No event log"):
         ls.advise(table, event_logs=[str(tmp_path / "none")], spark=spark)
     with pytest.raises(NotFoundError):
         ls.advise("lake.advised.none", event_logs=[str(logs)], spark=spark)
