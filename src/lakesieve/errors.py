@@ -1,7 +1,7 @@
-"""The whole error tree: one base, categories by what a handler would do about them.
+"""The tree of errors: one base class, and a class for each way in which a handler may react.
 
-Every error carries a stable ``kind`` (append-only, never renamed), a one-sentence message, and a
-``hint`` that says what to do next.
+Every error has a stable ``kind`` (new kinds are only added, never renamed), a message of one
+sentence, and a ``hint`` that says what to do next.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = [
 
 
 class ErrorKind(StrEnum):
-    """Stable codes of what went wrong; codes are only ever added."""
+    """Stable codes of errors. Codes are only ever added."""
 
     # not found
     TABLE_NOT_FOUND = "table-not-found"
@@ -67,14 +67,15 @@ class ErrorKind(StrEnum):
 
 
 class LakesieveError(Exception):
-    """Base of every error that lakesieve raises on purpose.
+    """Base class of every error that lakesieve raises on purpose.
 
     Args:
-        message: One sentence saying what is wrong, with the names involved.
+        message: One sentence that says what is wrong, with the names involved.
         kind: The stable code.
-        hint: What to do next, one sentence.
-        public_message: The message without the words of a storage or a library, for callers of a
-            server: such words may repeat settings of the server.
+        hint: One sentence that says what to do next.
+        public_message: The message for callers of a server, without the text of a storage or a
+            library.
+            Such a text may reveal settings of the server.
     """
 
     def __init__(
@@ -100,48 +101,48 @@ class LakesieveError(Exception):
 
 
 class NotFoundError(LakesieveError, LookupError):
-    """A table, version, column, index or object that was named does not exist."""
+    """A table, version, column, index or object with this name does not exist."""
 
 
 class InvalidInputError(LakesieveError, ValueError):
-    """What the caller passed cannot mean anything here; change the call."""
+    """An argument is invalid; change the call."""
 
 
 class UnsupportedError(LakesieveError, NotImplementedError):
-    """The input is well-formed, but this version of lakesieve does not handle it."""
+    """The input is valid, but this version of lakesieve does not support it."""
 
 
 class IndexFormatError(LakesieveError, ValueError):
-    """A stored index is written in a version newer than this reader; upgrade lakesieve."""
+    """A stored index has a newer format than this version of lakesieve reads; upgrade lakesieve."""
 
 
 class CorruptIndexError(LakesieveError, ValueError):
-    """Stored bytes fail their checksum or contradict themselves; rebuild the index."""
+    """Stored bytes do not match their checksum or contradict each other; build the index again."""
 
 
 class StorageError(LakesieveError, OSError):
-    """The storage refused or failed; ``kind`` tells a missing right from a passing fault."""
+    """The storage refused or failed; ``kind`` tells a missing permission from a temporary fault."""
 
 
 class CommitConflictError(LakesieveError, RuntimeError):
-    """Another writer committed something this commit depends on; retry from fresh state."""
+    """Another writer committed a change on which this commit depends; retry from the new state."""
 
 
 class SetupError(LakesieveError, RuntimeError):
-    """The machine lacks something: Java, a package, a jar."""
+    """Something is not installed: Java, a package, a jar."""
 
 
 def corrupt(path: str, what: str) -> CorruptIndexError:
-    """Return the error for an object of an index that is not what was written."""
+    """Return the error for an object of an index whose content is not what was written."""
     return CorruptIndexError(
         f"The index file {path} is damaged: {what}.",
         kind=ErrorKind.CORRUPT,
-        hint="Scans read every file meanwhile; drop the index and create it again.",
+        hint="Queries read every file until then. Drop the index and create it again.",
     )
 
 
 def not_installed(need: str, extra: str) -> SetupError:
-    """Return the error for a package that is missing."""
+    """Return the error for a package that is not installed."""
     return SetupError(
         need,
         kind=ErrorKind.DEPENDENCY_MISSING,
