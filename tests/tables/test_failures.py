@@ -28,7 +28,7 @@ def test_executors_without_the_package() -> None:
 
     assert isinstance(error, SetupError)
     assert error.kind is ErrorKind.DEPENDENCY_MISSING
-    assert error.message == "The Python of the executors has no package lakesieve."
+    assert error.message == "The Python of the executors does not have the package lakesieve."
     assert "PYSPARK_PYTHON" in error.hint
 
 

@@ -148,7 +148,7 @@ def test_values_of_partitions(value: str, kind: str, expected: object) -> None:
 def test_a_value_of_another_type_is_refused() -> None:
     """Digits of another script are an integer, and no double: Spark fails on both together."""
     assert partition_type(["\u0661", "1.5"]) == "double"
-    with pytest.raises(LakesieveError, match="has no value of the column's type, which is double"):
+    with pytest.raises(LakesieveError, match="does not fit the column's type double"):
         partition_value("\u0661", "double", "p")
 
 
@@ -174,7 +174,7 @@ def test_folders_that_spark_refuses(folder: Path, names: tuple[str, ...]) -> Non
 def test_a_name_twice_is_refused(folder: Path) -> None:
     """Spark reads no file whose columns differ in case alone."""
     _write(folder, "a.parquet", rows=pa.table({"k": [1], "K": [2]}))
-    with pytest.raises(LakesieveError, match="two columns of the name k"):
+    with pytest.raises(LakesieveError, match="two columns with the name k"):
         open_table(f"parquet:{folder}").version()
 
 

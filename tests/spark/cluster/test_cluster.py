@@ -130,7 +130,7 @@ def test_executors_die_and_lack_the_package(
     driver = Driver(conf, python, "make", "build", "ship", *steps, "state")
     driver.read("end build")
     (error,) = (line for line in driver.lines if line.startswith("error"))
-    assert "The Python of the executors has no package lakesieve." in error
+    assert "The Python of the executors does not have the package lakesieve." in error
     assert "lakesieve.ship(spark)" in error
     assert len(error) < 400
     driver.read("end ship")
