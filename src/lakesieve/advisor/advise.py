@@ -98,12 +98,12 @@ def advise(
     _check(names, [*logs, *files], sample)
     worth = Thresholds(min_saved=min_saved, max_payback=max_payback)
     opened = [open_table(spark, name) for name in names]
-    known = [known_table(table.reader) for table in opened]
+    known_tables = [known_table(table.reader) for table in opened]
     read: list[UsesRead] = []
     if logs:
-        read.append(read_event_logs(logs, known, storage_options(spark)))
+        read.append(read_event_logs(logs, known_tables, storage_options(spark)))
     if files:
-        read.append(read_statements(spark, files, known))
+        read.append(read_statements(spark, files, known_tables))
     make = partial(_Advisor, spark=spark, sample=sample, location=location, check=check)
     return ShownList(
         make(table=table, number=number, read=read, worth=worth).advice(progress)
@@ -167,7 +167,7 @@ class _Advisor:
 
     def advice(self, progress: Callable[[BuildProgress], None] | None) -> TableAdvice:
         """Try the columns that queries restrict, and judge the results."""
-        wanted = candidates(self.uses, self._columns)
+        tried = candidates(self.uses, self._columns)
         used = {path for use in self.uses for path in columns_queried(use)}
         unqueried = [
             ".".join(path)
@@ -178,13 +178,13 @@ class _Advisor:
         drawn_rows = rows = 0
         columns: list[ColumnAdvice] = []
         checks: list[AdviceCheck] = []
-        if wanted and files:
+        if tried and files:
             with trial_folder(self.spark, self.table, self.location) as folder:
                 trials = TrialBuilder(self.spark, self.table, folder, progress)
-                some = trials.counted(sampled(self._files, self.sample), wanted[0])
+                some = trials.counted(sampled(self._files, self.sample), tried[0])
                 drawn, drawn_rows = some.num_rows, _sum(some.column("records"))
                 rows = self._all_rows(some)
-                columns, checks = self._judge(trials, wanted, some, rows)
+                columns, checks = self._judge(trials, tried, some, rows)
         return TableAdvice(
             table=self.table.reader.name,
             files=files,
@@ -306,7 +306,7 @@ class _Advisor:
             ]
             opened = [OpenedIndex.at(store, store.snapshot())]
             conditions = [shares.uses[at].condition for at in by_condition]
-            left = sum(int(shares.kept(asks, opened, live)[0].sum()) for asks in conditions)
+            files_left = sum(int(shares.kept(asks, opened, live)[0].sum()) for asks in conditions)
             info = Index(self.table.reader, store.storage).info()
             checks.append(
                 AdviceCheck(
@@ -317,7 +317,7 @@ class _Advisor:
                         scaled(one.found.found[by_condition], shares.sample),
                         shares.sample,
                     ),
-                    files_measured=left,
+                    files_measured=files_left,
                     bytes_predicted=one.index_bytes,
                     bytes_measured=info.bytes,
                 )
@@ -338,17 +338,17 @@ def _measured(tried: _TrialSet, shares: FileShares, now: np.ndarray, rows: int) 
     sample = shares.sample
     then = shares.by_index(tried.trial)
     served, count = then.served, max(float(then.served.sum()), 1.0)
-    left = np.minimum(then.expected, now)
-    found = scaled(np.minimum(then.found, now)[served], sample)
+    shares_left = np.minimum(then.expected, now)
+    read_by_trial = scaled(np.minimum(then.found, now)[served], sample)
     return TrialResult(
         columns=tried.columns,
         path=tried.trial.columns[0].path,
         served=served,
         found=then,
-        then=left,
+        then=shares_left,
         queries=round(float(served.sum()) * shares.weight),
         files_now=_mean(scaled(now[served], sample), count),
-        files_then=_mean(with_error_of(left[served], found, sample), count),
+        files_then=_mean(with_error_of(shares_left[served], read_by_trial, sample), count),
         look_up=then.look_up,
         index_bytes=index_bytes(tried.trial, tried.half, rows, sample.scale),
         build_seconds=build_seconds(tried.trial, tried.single, rows, sample.scale),

@@ -71,13 +71,13 @@ def read_iceberg_filters(text: str, kinds: Mapping[tuple[str, ...], str]) -> Exp
 
     In these filters, dates and times are numbers: days and microseconds since the epoch.
     """
-    found = []
+    conditions = []
     for part in split_list(text):
         try:
-            found.append(_with_times(parse_sql(part), kinds))
+            conditions.append(_with_times(parse_sql(part), kinds))
         except LakesieveError:
-            found.append(Unknown(text=part[:80]))
-    return And(args=tuple(found))
+            conditions.append(Unknown(text=part[:80]))
+    return And(args=tuple(conditions))
 
 
 def split_list(text: str) -> list[str]:
@@ -142,31 +142,31 @@ class _Reader:
     def _operator(self, start: int, end: int) -> re.Match[str] | None:
         """Return the single AND or OR outside brackets."""
         at = start
-        while (found := _BRACKET_OR_OPERATOR.search(self._text, at, end)) is not None:
-            if found["operator"]:
-                return found
-            closed = self._closing.get(found.start())
+        while (match := _BRACKET_OR_OPERATOR.search(self._text, at, end)) is not None:
+            if match["operator"]:
+                return match
+            closed = self._closing.get(match.start())
             if closed is None:
                 return None
             at = closed + 1
         return None
 
     def _leaf(self, text: str) -> Expr | None:
-        found = _NULL.fullmatch(text)
-        if found is not None:
-            column = self._column(found["column"])
+        match = _NULL.fullmatch(text)
+        if match is not None:
+            column = self._column(match["column"])
             if column is None:
                 return None
             null = IsNull(column=column[0])
-            return null if found["what"] == "isnull" else Not(arg=null)
-        found = _IN.fullmatch(text) or _IN_SET.fullmatch(text)
-        if found is not None:
-            return self._listed(found["column"], found["values"])
-        found = _PREFIX.fullmatch(text)
-        column = None if found is None else self._column(found["column"])
-        if found is None or column is None or column[1] != "string":
+            return null if match["what"] == "isnull" else Not(arg=null)
+        match = _IN.fullmatch(text) or _IN_SET.fullmatch(text)
+        if match is not None:
+            return self._listed(match["column"], match["values"])
+        match = _PREFIX.fullmatch(text)
+        column = None if match is None else self._column(match["column"])
+        if match is None or column is None or column[1] != "string":
             return None
-        return StartsWith(column=column[0], prefix=found["value"].encode())
+        return StartsWith(column=column[0], prefix=match["value"].encode())
 
     def _listed(self, attribute: str, values: str) -> Expr | None:
         column = self._column(attribute)
@@ -176,21 +176,21 @@ class _Reader:
         literals = [_literal(text, column[1]) for text in texts if text != "null"]
         if any(literal is None for literal in literals):
             return None
-        known = tuple(literal for literal in literals if literal is not None)
-        return In(column=column[0], values=known, has_null="null" in texts)
+        present = tuple(literal for literal in literals if literal is not None)
+        return In(column=column[0], values=present, has_null="null" in texts)
 
     def _compared(self, text: str) -> Expr | None:
-        found, operator = _COMPARED.fullmatch(text), ""
-        if found is not None:
-            operator = found["op"]
-        elif (found := _MIRRORED.fullmatch(text)) is not None:
-            operator = MIRRORED.get(found["op"], found["op"])
-        column = None if found is None else self._column(found["column"])
-        if found is None or column is None:
+        match, operator = _COMPARED.fullmatch(text), ""
+        if match is not None:
+            operator = match["op"]
+        elif (match := _MIRRORED.fullmatch(text)) is not None:
+            operator = MIRRORED.get(match["op"], match["op"])
+        column = None if match is None else self._column(match["column"])
+        if match is None or column is None:
             return None
         path, kind = column
-        is_null = operator == "<=>" and found["value"] == "null"
-        literal = None if is_null else _literal(found["value"], kind)
+        is_null = operator == "<=>" and match["value"] == "null"
+        literal = None if is_null else _literal(match["value"], kind)
         if literal is None and not is_null:
             return None
         if operator == "<=>":

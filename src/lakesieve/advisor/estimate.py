@@ -84,12 +84,12 @@ class BoundsOfFiles(OpenedIndex):
         if ranges.nulls:
             mask |= self.flagged("has_null")
         for low, high in ranges.intervals:
-            found = self._has.copy()
+            matches = self._has.copy()
             if low is not None:
-                found &= np.asarray(self._highs > self._code(low), bool)
+                matches &= np.asarray(self._highs > self._code(low), bool)
             if high is not None:
-                found &= np.asarray(self._lows < self._code(high), bool)
-            mask |= found
+                matches &= np.asarray(self._lows < self._code(high), bool)
+            mask |= matches
         return mask
 
 
@@ -108,10 +108,10 @@ class FileShares:
 
     def by_indexes(self, indexes: Sequence[OpenedIndex]) -> np.ndarray:
         """Return the shares for some indexes together: a row for each use, a column a file."""
-        found = np.ones((len(self.uses), len(self.sample.paths)))
+        shares = np.ones((len(self.uses), len(self.sample.paths)))
         for at, use in enumerate(self.uses if indexes else ()):
-            found[at], _ = self.kept(use.condition, indexes, self.sample.paths)
-        return found
+            shares[at], _ = self.kept(use.condition, indexes, self.sample.paths)
+        return shares
 
     def by_bounds(self, trials: Sequence[Trial]) -> np.ndarray:
         """Return the shares for the minimum and maximum of columns, if the format has them."""
@@ -122,16 +122,16 @@ class FileShares:
 
     def by_index(self, trial: Trial) -> IndexAnswers:
         """Return the shares for one index."""
-        found = np.ones((len(self.uses), len(self.sample.paths)))
+        by_trial = np.ones((len(self.uses), len(self.sample.paths)))
         served = np.zeros(len(self.uses), bool)
         points = np.zeros(len(self.uses))
         fields = [column.field_id for column in trial.columns]
         start = time.perf_counter()
         for at, use in enumerate(self.uses):
-            found[at], where = self.kept(use.condition, [trial.index], self.sample.paths)
+            by_trial[at], where = self.kept(use.condition, [trial.index], self.sample.paths)
             served[at] = fields[0] in fields_restricted(where)
             points[at] = math.prod(_points(where, field) for field in fields)
-        taken = (time.perf_counter() - start) / max(len(self.uses), 1)
+        seconds = (time.perf_counter() - start) / max(len(self.uses), 1)
         leading = trial.columns[0].path
         joins = [(at, one) for at, use in enumerate(self.uses) for one in use.joined]
         mine = [(at, one) for at, one in joins if one.column == leading and one.rows is not None]
@@ -139,9 +139,9 @@ class FileShares:
             shares = self._key_shares(trial)
             for at, one in mine:
                 served[at] = True
-                found[at] *= _hit(shares, one)
-        by_keys = self._by_keys(trial, found, points)
-        return IndexAnswers(found=found, expected=by_keys, served=served, look_up=taken)
+                by_trial[at] *= _hit(shares, one)
+        by_keys = self._by_keys(trial, by_trial, points)
+        return IndexAnswers(found=by_trial, expected=by_keys, served=served, look_up=seconds)
 
     def _by_keys(self, trial: Trial, found: np.ndarray, points: np.ndarray) -> np.ndarray:
         """Return the shares, estimating those of single keys from the index's own keys.
@@ -170,13 +170,13 @@ class FileShares:
         if codes is None or not len(codes):
             return 0.0
         which, _ = trial.index.points(codes)
-        seen = len(which) / max(len(np.unique(which)), 1)
+        files_a_key = len(which) / max(len(np.unique(which)), 1)
         share = 1 / self.sample.scale
         low, high = 1.0, float(self.sample.files)
         for _ in range(40):
             middle = (low + high) / 2
             expected = middle * share / (1 - (1 - share) ** middle)
-            low, high = (middle, high) if expected < seen else (low, middle)
+            low, high = (middle, high) if expected < files_a_key else (low, middle)
         return low
 
     def kept(
@@ -200,15 +200,15 @@ class FileShares:
 
     def _key_shares(self, trial: Trial) -> np.ndarray:
         """Return, for each sampled file, the share of the index's keys in it."""
-        held = np.zeros(len(self.sample.paths))
+        shares = np.zeros(len(self.sample.paths))
         codes = trial.index.key_sample(_KEYS)
         if codes is None or not len(codes):
-            return held
+            return shares
         numbers = trial.index.numbers(self.sample.paths)
         _, files = trial.index.points(codes)
         counted = np.bincount(files, minlength=int(numbers.max(initial=-1)) + 1)
-        held[numbers >= 0] = counted[numbers[numbers >= 0]] / len(codes)
-        return held
+        shares[numbers >= 0] = counted[numbers[numbers >= 0]] / len(codes)
+        return shares
 
 
 def _points(where: RowFilter, field: int) -> int:
@@ -216,8 +216,8 @@ def _points(where: RowFilter, field: int) -> int:
     if isinstance(where, ColumnRanges) and where.field_id == field and not where.ranges.nulls:
         return len(where.ranges.singles() or ())
     if isinstance(where, AllOf):
-        found = [count for arg in where.args if (count := _points(arg, field))]
-        return min(found, default=0)
+        counts = [count for arg in where.args if (count := _points(arg, field))]
+        return min(counts, default=0)
     return 0
 
 
@@ -254,8 +254,8 @@ def scaled(shares: np.ndarray, sample: Sample) -> Estimate:
     drawn = len(of_file)
     if drawn >= sample.files or drawn < 2:
         return Estimate.exact(total)
-    left = 1 - drawn / sample.files
-    error = _Z * sample.files * float(of_file.std(ddof=1)) * (left / drawn) ** 0.5
+    not_drawn = 1 - drawn / sample.files
+    error = _Z * sample.files * float(of_file.std(ddof=1)) * (not_drawn / drawn) ** 0.5
     return Estimate(value=total, low=max(total - error, float(of_file.sum())), high=total + error)
 
 
@@ -302,5 +302,5 @@ def build_seconds(trial: Trial, single: Sequence[Trial], rows: int, scale: float
 
 def refresh_seconds(single: Sequence[Trial]) -> Estimate:
     """Estimate the time of a refresh after one more file, from the builds over one file."""
-    taken = [one.seconds for one in single]
-    return Estimate(value=sum(taken) / len(taken), low=min(taken), high=max(taken))
+    times = [one.seconds for one in single]
+    return Estimate(value=sum(times) / len(times), low=min(times), high=max(times))

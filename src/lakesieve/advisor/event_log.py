@@ -79,10 +79,10 @@ def read_event_logs(
     The result names what cannot be read; the rest counts.
     """
     files = [file for location in locations for file in log_files(location, options)]
-    found = _Reading(tables)
+    reading = _Reading(tables)
     for file in files:
-        found.read(file)
-    return found.result()
+        reading.read(file)
+    return reading.result()
 
 
 class _Reading:
@@ -245,11 +245,11 @@ class _Reading:
 
     def _noted(self, note: str, table: int) -> list[int]:
         """Return the numbers of data files that scans of a table read, from the rule's note."""
-        known = self._tables[table]
+        table_known = self._tables[table]
         return [
-            int(found["read"])
-            for found in _READ.finditer(note)
-            if known.is_called(found["table"], found["table"])
+            int(match["read"])
+            for match in _READ.finditer(note)
+            if table_known.is_called(match["table"], match["table"])
         ]
 
     def _forget(self, number: int) -> _Execution | None:

@@ -76,12 +76,12 @@ def log_files(location: str, options: StorageOptions | None = None) -> list[LogF
         base or ("/" if location.startswith("/") else "."), _of(options, location)
     )
     folder = open_storage(location, _of(options, location))
-    found = [
+    log_infos = [
         LogFile(storage=folder, path=one.path, size=one.size)
         for one in folder.objects("")
         if not one.path.rpartition("/")[2].startswith(("appstatus_", "."))
     ]
-    if not found:
+    if not log_infos:
         try:
             size = storage.head(name).size
         except NotFoundError:
@@ -93,7 +93,7 @@ def log_files(location: str, options: StorageOptions | None = None) -> list[LogF
         return [LogFile(storage=storage, path=name, size=size)]
     in_rolled = name.startswith(_FOLDER)
     groups: dict[str, list[LogFile]] = {}
-    for file in found:
+    for file in log_infos:
         parent = file.path.rpartition("/")[0]
         rolled = in_rolled or parent.rpartition("/")[2].startswith(_FOLDER)
         groups.setdefault(parent if rolled else file.path, []).append(file)
@@ -108,18 +108,18 @@ def _in_order(files: list[LogFile]) -> list[LogFile]:
     """Return the parts of a log in order, without parts that a compaction replaced."""
     numbered = []
     for file in files:
-        found = _ROLLED.fullmatch(file.path.rpartition("/")[2])
-        if found is not None:
-            numbered.append((int(found["number"]), file.path.endswith(".compact"), file))
+        match = _ROLLED.fullmatch(file.path.rpartition("/")[2])
+        if match is not None:
+            numbered.append((int(match["number"]), file.path.endswith(".compact"), file))
     if not numbered:
         return files
     compacted = max((number for number, is_compact, _ in numbered if is_compact), default=0)
-    kept = [
+    remaining = [
         (number, file)
         for number, is_compact, file in numbered
         if number > compacted or (is_compact and number == compacted)
     ]
-    return [file for _, file in sorted(kept, key=lambda one: one[0])]
+    return [file for _, file in sorted(remaining, key=lambda one: one[0])]
 
 
 def _codec(path: str) -> str | None:

@@ -64,7 +64,7 @@ def recent_queries(
     live = opened.live_files(version).column("path")
     read = read_event_logs(event_logs, [known_table(opened)], access.options(None))
     indexes, _ = access.indexes(opened, location)
-    found = []
+    queries = []
     for use in reversed([use for use in read.uses if use.text][-_COUNT:]):
         matches = matching_files(
             opened,
@@ -75,7 +75,7 @@ def recent_queries(
             strict=False,
             timezone=access.timezone(),
         )
-        found.append(
+        queries.append(
             RecentQuery(
                 text=use.text,
                 shape=shape_of(use.condition),
@@ -87,7 +87,7 @@ def recent_queries(
                 reasons=tuple(dict.fromkeys(str(reason.code) for reason in matches.reasons)),
             )
         )
-    return RecentQueries(queries=tuple(found), problems=read.problems)
+    return RecentQueries(queries=tuple(queries), problems=read.problems)
 
 
 def shape_of(condition: Expr) -> str:

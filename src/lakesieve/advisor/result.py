@@ -90,8 +90,8 @@ class AdviceCheck:
     def __str__(self) -> str:
         """Return the comparison in one line."""
         files = f"files {self.files_predicted.value:.0f} of {self.files_measured}"
-        taken = f"bytes {self.bytes_predicted.value:.0f} of {self.bytes_measured}"
-        return f"{self.index}: {files}, {taken}"
+        sizes = f"bytes {self.bytes_predicted.value:.0f} of {self.bytes_measured}"
+        return f"{self.index}: {files}, {sizes}"
 
     @property
     def files_error(self) -> float:

@@ -130,8 +130,8 @@ def _of_change(changed: ChangedRows, tables: Sequence[KnownTable]) -> list[Table
     numbers = [at for at, table in enumerate(tables) if table.is_called(called, location)]
     if not numbers:
         return []
-    known = {".".join(path).lower(): path for path in tables[numbers[0]].kinds}
-    paths = [known.get(".".join(path).lower()) for path in changed.compared]
+    paths_by_name = {".".join(path).lower(): path for path in tables[numbers[0]].kinds}
+    paths = [paths_by_name.get(".".join(path).lower()) for path in changed.compared]
     return [
         TableUse(
             table=numbers[0],

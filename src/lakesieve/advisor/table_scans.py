@@ -97,8 +97,8 @@ class TableScan:
     @property
     def metrics(self) -> set[int]:
         """Metrics that count something about the scan."""
-        found = (self.files, *(rows for _, rows in self.joined))
-        return {metric for metric in found if metric is not None}
+        metrics = (self.files, *(rows for _, rows in self.joined))
+        return {metric for metric in metrics if metric is not None}
 
 
 def scans_of(plan: Mapping[str, Any], tables: Sequence[KnownTable]) -> list[TableScan]:
@@ -166,23 +166,23 @@ class _ScanCollector:
             scan.conditions.append(read_condition(part, table.kinds))
             scan.text.append(re.sub(r"#\d+L?", "", part))
         output = text.partition("[")[2].partition("]")[0]
-        known = {path[0].lower(): path for path in table.kinds if len(path) == 1}
+        paths_by_name = {path[0].lower(): path for path in table.kinds if len(path) == 1}
         for column in _OUTPUT.finditer(output):
-            path = known.get(column["name"].lower())
+            path = paths_by_name.get(column["name"].lower())
             if path is not None:
                 self._columns[column["id"]] = (scan, path)
         self.scans.append(scan)
 
     def join(self, node: Mapping[str, Any]) -> None:
         """Note the columns that a join compares. All scans must have been visited."""
-        found = _JOIN.match(str(node["simpleString"]))
+        match = _JOIN.match(str(node["simpleString"]))
         children = node.get("children") or []
-        if found is None or len(children) != 2:
+        if match is None or len(children) != 2:
             return
         aliases = dict(self._aliases)
         for side, other in (("left", 1), ("right", 0)):
             rows = _rows_of(children[other])
-            for key in split_list(found[side]):
+            for key in split_list(match[side]):
                 column = self._resolved(key, aliases)
                 if column is not None:
                     column[0].joined.append((column[1], rows))
@@ -191,14 +191,14 @@ class _ScanCollector:
         self, attribute: str, aliases: Mapping[str, str]
     ) -> tuple[TableScan, tuple[str, ...]] | None:
         for _ in range(min(len(aliases) + 1, _LONGEST_ALIASES)):
-            found = _OUTPUT.fullmatch(attribute.removesuffix("L"))
-            if found is None:
+            match = _OUTPUT.fullmatch(attribute.removesuffix("L"))
+            if match is None:
                 return None
-            if found["id"] in self._columns:
-                return self._columns[found["id"]]
-            if found["id"] not in aliases:
+            if match["id"] in self._columns:
+                return self._columns[match["id"]]
+            if match["id"] not in aliases:
                 return None
-            attribute = aliases[found["id"]]
+            attribute = aliases[match["id"]]
         return None
 
 
@@ -212,9 +212,9 @@ def _iceberg_filters(text: str) -> str:
 def _rows_of(node: Mapping[str, Any]) -> int | None:
     """Return the metric of a node's row count, or of the nearest node below that has one."""
     for below in _descending(node):
-        found = _metric(below, (_ROWS,))
-        if found is not None:
-            return found
+        metric = _metric(below, (_ROWS,))
+        if metric is not None:
+            return metric
     return None
 
 

@@ -67,18 +67,18 @@ def trial_folder(spark: SparkSession, table: SparkTable, location: str | None) -
     try:
         yield root
     finally:
-        for found in root.objects(""):
-            root.delete(found.path)
+        for info in root.objects(""):
+            root.delete(info.path)
 
 
 def sampled(files: pa.Table, rows: int) -> pa.Table:
     """Draw data files with about ``rows`` rows: always the same files, in the table's order."""
     order = np.random.default_rng(7).permutation(files.num_rows)
-    known = files.column("records")
-    if known.null_count:
+    records = files.column("records")
+    if records.null_count:
         # estimate rows from bytes, at forty bytes a row
-        known = pc.divide(pc.fill_null(files.column("size"), 0), 40)
-    counted = np.cumsum(known.to_numpy()[order])
+        records = pc.divide(pc.fill_null(files.column("size"), 0), 40)
+    counted = np.cumsum(records.to_numpy()[order])
     count = max(2, int(np.searchsorted(counted, rows, side="right")))
     # in the table's order, which an index over all files would have
     return files.take(pa.array(np.sort(order[:count])))

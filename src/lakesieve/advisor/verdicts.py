@@ -63,26 +63,26 @@ def judge(
     worth: Thresholds,
 ) -> list[ColumnAdvice]:
     """Rank the tried columns, and decide for each whether to index it."""
-    known = {one.columns: existing_name(one.columns, existing) for one in measured}
+    names = {one.columns: existing_name(one.columns, existing) for one in measured}
     saved = {
-        one.columns: _saved(one, now if known[one.columns] else indexed, now, seconds)
+        one.columns: _saved(one, now if names[one.columns] else indexed, now, seconds)
         for one in measured
     }
     ranked = sorted(measured, key=lambda one: -saved[one.columns])
     verdicts = {
-        one.columns: _alone(one, files, saved[one.columns], known[one.columns], worth)
+        one.columns: _alone(one, files, saved[one.columns], names[one.columns], worth)
         for one in ranked
     }
     for one in ranked if existing else ():
         fresh = _saved(one, now, now, seconds)
-        is_new = known[one.columns] is None and _spares(one, now)
+        is_new = names[one.columns] is None and _spares(one, now)
         if is_new and saved[one.columns] < _MORE * max(fresh, 0.0):
             why = "the existing indexes leave nearly as few files to the same queries"
             verdicts[one.columns] = (Verdict.COVERED, why)
     chosen = _together(
         [one for one in ranked if verdicts[one.columns][0] is Verdict.INDEX], now, indexed, seconds
     )
-    chosen = (*(one.columns for one in ranked if known[one.columns]), *chosen)
+    chosen = (*(one.columns for one in ranked if names[one.columns]), *chosen)
     for one in ranked:
         verdict, _ = verdicts[one.columns]
         if verdict is Verdict.INDEX and one.columns not in chosen:
@@ -105,8 +105,8 @@ def existing_name(columns: tuple[str, ...], existing: Mapping[tuple[str, ...], s
 def _spares(one: TrialResult, before: np.ndarray) -> bool:
     """Return whether an index skips enough of the files that its queries read before."""
     read = float(before[one.served].sum())
-    left = float(np.minimum(one.then, before)[one.served].sum())
-    return one.queries > 0 and read - left >= _WORTH * read
+    files_left = float(np.minimum(one.then, before)[one.served].sum())
+    return one.queries > 0 and read - files_left >= _WORTH * read
 
 
 def _unpaid(one: TrialResult, saved: float, worth: Thresholds) -> str:
@@ -139,7 +139,7 @@ def _alone(
 ) -> tuple[Verdict, str]:
     """Return the verdict on an index as if there were no other index."""
     now, then = one.files_now.value, one.files_then.value
-    left = f"{_files(then)} of the {_files(now)} that its queries read now"
+    leaves = f"{_files(then)} of the {_files(now)} that its queries read now"
     if existing is not None:
         without = f"{_files(then)} of the {_files(now)} that its queries would read without it"
         return Verdict.EXISTS, f"indexed already, by {existing}: it leaves {without}"
@@ -148,14 +148,16 @@ def _alone(
     if now - then >= _WORTH * now and saved > 0:
         unpaid = _unpaid(one, saved, worth)
         return (
-            (Verdict.LITTLE_SAVED, unpaid) if unpaid else (Verdict.INDEX, f"it would leave {left}")
+            (Verdict.LITTLE_SAVED, unpaid)
+            if unpaid
+            else (Verdict.INDEX, f"it would leave {leaves}")
         )
     if then > _MOST * files:
         return Verdict.IN_EVERY_FILE, f"what is wanted is in {_files(then)} of {files} files"
     if now <= max(_FEW * files, 1):
         why = f"minimum and maximum leave {_files(now)} of {files} files already"
         return Verdict.CLUSTERED, why
-    return Verdict.LITTLE_SAVED, f"it would leave {left}"
+    return Verdict.LITTLE_SAVED, f"it would leave {leaves}"
 
 
 def _nearest(one: TrialResult, chosen: Sequence[TrialResult]) -> tuple[str, ...]:
@@ -175,10 +177,10 @@ def _together(
 ) -> tuple[tuple[str, ...], ...]:
     """Return the indexes to create. Each of them saves something in addition to those before it."""
     chosen: list[tuple[str, ...]] = []
-    left = indexed.copy()
+    shares_left = indexed.copy()
     waiting = list(worth)
     while waiting:
-        gains = [_saved(one, left, now, seconds) for one in waiting]
+        gains = [_saved(one, shares_left, now, seconds) for one in waiting]
         best = max(gains)
         near = [one for one, gain in zip(waiting, gains, strict=True) if gain >= _AS_GOOD * best]
         pick = min(near, key=lambda one: one.index_bytes.value)
@@ -187,7 +189,7 @@ def _together(
             waiting.remove(pick)
             continue
         chosen.append(pick.columns)
-        left = np.minimum(left, pick.then)
+        shares_left = np.minimum(shares_left, pick.then)
         waiting.remove(pick)
     return tuple(chosen)
 

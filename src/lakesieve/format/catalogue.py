@@ -138,8 +138,10 @@ def encode_catalogue(
 def _schema_of(files: pa.Table) -> pa.Schema:
     """Return the columns to store: those that have a value for at least one file."""
     at = CATALOGUE_SCHEMA.get_field_index(_OPTIONAL)
-    known = _OPTIONAL in files.column_names and files.column(_OPTIONAL).null_count < len(files)
-    return CATALOGUE_SCHEMA if known else CATALOGUE_SCHEMA.remove(at)
+    has_optional = _OPTIONAL in files.column_names and files.column(_OPTIONAL).null_count < len(
+        files
+    )
+    return CATALOGUE_SCHEMA if has_optional else CATALOGUE_SCHEMA.remove(at)
 
 
 def read_origin(data: bytes, path: str) -> tuple[CatalogueEntry, Origin | None]:
@@ -207,8 +209,8 @@ def _joined(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
 def _check_types(stored: pa.Schema, path: str) -> None:
     """Refuse columns whose decoded values may be larger than their pages, such as dictionaries."""
     for field in stored:
-        wanted = CATALOGUE_SCHEMA.field(field.name).type
-        if field.type != wanted and (wanted, field.type) != (pa.string(), pa.large_string()):
+        expected = CATALOGUE_SCHEMA.field(field.name).type
+        if field.type != expected and (expected, field.type) != (pa.string(), pa.large_string()):
             raise corrupt(path, f"its column {field.name} has the unexpected type {field.type}")
 
 
@@ -249,8 +251,8 @@ def _table(
                 batches += _joined(few)
                 few = []
         batches += _joined(few)
-        wanted = pa.schema([field for field in CATALOGUE_SCHEMA if field.name in names])
-        table = pa.Table.from_batches(batches, stored_as).cast(wanted)
+        schema_read = pa.schema([field for field in CATALOGUE_SCHEMA if field.name in names])
+        table = pa.Table.from_batches(batches, stored_as).cast(schema_read)
         if _OPTIONAL in names or (columns and _OPTIONAL not in columns):
             return table
         unknown = CATALOGUE_SCHEMA.field(_OPTIONAL)

@@ -201,12 +201,12 @@ _PLAIN: dict[str, Any] = {
 
 def checked(cls: type, document: dict[str, Any], skip: set[str] | None = None) -> dict[str, Any]:
     """Return a dataclass's fields from JSON, all of them known, present and of the right type."""
-    wanted = {f.name: f.type for f in fields(cls) if f.name not in (skip or ())}
-    if set(document) != set(wanted):
-        raise ValueError(f"fields {sorted(set(document) ^ set(wanted))} of {cls.__name__}")
+    expected = {f.name: f.type for f in fields(cls) if f.name not in (skip or ())}
+    if set(document) != set(expected):
+        raise ValueError(f"fields {sorted(set(document) ^ set(expected))} of {cls.__name__}")
     out: dict[str, Any] = {}
     for name, value in document.items():
-        kind = _PLAIN[str(wanted[name])]
+        kind = _PLAIN[str(expected[name])]
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
             raise ValueError(f"{name} is {value!r}")
         if kind is int and name not in {"scale", "field_id"} and value < 0:

@@ -41,7 +41,7 @@ def claims(data: bytes, metadata: Any) -> dict[str, Claim]:
 
     The footer's sizes may be false. A page that claims too little fails to decompress.
     """
-    found: dict[str, list[Claim]] = {}
+    claims_by_column: dict[str, list[Claim]] = {}
     column_chunks = itertools.product(range(metadata.num_row_groups), range(metadata.num_columns))
     for group, column in column_chunks:
         chunk = metadata.row_group(group).column(column)
@@ -52,12 +52,12 @@ def claims(data: bytes, metadata: Any) -> dict[str, Claim]:
         end = start + chunk.total_compressed_size
         if not 0 <= start <= end <= len(data):
             raise ValueError("the pages of a column end after the file")
-        found.setdefault(chunk.path_in_schema, []).extend(_pages(data[start:end]))
+        claims_by_column.setdefault(chunk.path_in_schema, []).extend(_pages(data[start:end]))
     return {
         name: Claim(
             size=sum(page.size for page in pages), is_plain=all(page.is_plain for page in pages)
         )
-        for name, pages in found.items()
+        for name, pages in claims_by_column.items()
     }
 
 
@@ -94,14 +94,14 @@ class _Header:
         """Return the fields of a struct that are numbers or structs. Other fields are skipped."""
         if depth > _DEEPEST:
             raise ValueError("a page header is nested too deep")
-        found: dict[int, Any] = {}
+        fields: dict[int, Any] = {}
         field = 0
         while (kind := self._byte()) != 0:
             field = field + (kind >> 4) if kind >> 4 else self._number()
-            if field in found:
+            if field in fields:
                 raise ValueError("a page header has the same field twice")
-            found[field] = self._value(kind & 15, depth)
-        return found
+            fields[field] = self._value(kind & 15, depth)
+        return fields
 
     def _value(self, kind: int, depth: int) -> Any:
         if kind in _NUMBERS:

@@ -84,12 +84,12 @@ class StreamWriter:
         return [self.write(f"{name} {at}", values) for at, values in enumerate(streams)]
 
     def _coded(self, name: str, values: np.ndarray, least: int) -> _Coded:
-        known = self._codings.get(name)
-        if known is not None and known.left:
-            cost = _cost(_sampled(values), known.bits, _WIDTHS[known.codec])
-            if known.cost <= _worth(cost) and cost <= _worth(known.cost):
-                self._codings[name] = known._replace(left=known.left - 1)
-                return _Coded(values, least, known.codec, known.bits, cost)
+        coding = self._codings.get(name)
+        if coding is not None and coding.left:
+            cost = _cost(_sampled(values), coding.bits, _WIDTHS[coding.codec])
+            if coding.cost <= _worth(cost) and cost <= _worth(coding.cost):
+                self._codings[name] = coding._replace(left=coding.left - 1)
+                return _Coded(values, least, coding.codec, coding.bits, cost)
         estimates = _estimates(values)
         worth = _worth(min(cost for _, cost in estimates.values()))
         best = min(
@@ -210,13 +210,13 @@ def decode_stream(data: memoryview, at: int, count: int) -> tuple[np.ndarray, in
     if len(low) != (count * bits + 7) // 8:
         raise StreamError("the low bits of a stream have the wrong length")
     width = _WIDTHS[codec & ~_PLAIN]
-    held = _symbols(symbols, count, width, plain=bool(codec & _PLAIN))
+    symbol_values = _symbols(symbols, count, width, plain=bool(codec & _PLAIN))
     # a smaller integer type means less memory to read
     most = least + (1 << bits + width) - 1
-    values = held.astype(_WORD if len(rest) or most >> 64 else np.min_scalar_type(most))
+    values = symbol_values.astype(_WORD if len(rest) or most >> 64 else np.min_scalar_type(most))
     word = values.dtype.type
     if len(rest):
-        escaped = np.flatnonzero(held == (1 << width) - 1)
+        escaped = np.flatnonzero(symbol_values == (1 << width) - 1)
         values[escaped] += np.frombuffer(decompressed(rest, 8 * len(escaped)), _WORD)
     if bits:
         values <<= word(bits)
@@ -255,16 +255,16 @@ def _symbols(data: memoryview, count: int, width: int, *, plain: bool) -> np.nda
     size = -(-count * width // 8)
     if plain and len(data) != size:
         raise StreamError("a stream has the wrong length")
-    held = np.frombuffer(data if plain else decompressed(data, size), np.uint8)
-    return held if width == 8 else _apart(width)[held].view(np.uint8)[:count]
+    packed = np.frombuffer(data if plain else decompressed(data, size), np.uint8)
+    return packed if width == 8 else _apart(width)[packed].view(np.uint8)[:count]
 
 
 @lru_cache
 def _apart(width: int) -> np.ndarray:
     """Return, for each byte, its symbols as one word, the lowest symbol first."""
     together = 8 // width
-    held = np.arange(256)
-    symbols = [(held >> (width * at)) & ((1 << width) - 1) for at in range(together)]
+    every_byte = np.arange(256)
+    symbols = [(every_byte >> (width * at)) & ((1 << width) - 1) for at in range(together)]
     return np.stack(symbols, axis=1).astype(np.uint8).view(f"<u{together}").ravel()
 
 

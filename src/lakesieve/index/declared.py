@@ -98,8 +98,8 @@ def _table(path: str, name: str, body: Any) -> DeclaredTable:
     where = f'tables."{name}"'
     plain = _checked(path, where, body, DeclaredTable, but=("name",))
     indexes = tuple(
-        _index(path, f"{where}.indexes[{at}]", given)
-        for at, given in enumerate(plain.pop("indexes", []))
+        _index(path, f"{where}.indexes[{at}]", entry)
+        for at, entry in enumerate(plain.pop("indexes", []))
     )
     names = [index.name for index in indexes]
     twice = [one for one in names if names.count(one) > 1]
@@ -133,11 +133,12 @@ def _checked(
     """Return the settings of a table or an index, all of them known and of the right type."""
     if not isinstance(body, dict):
         raise _wrong(path, f"{where} is not a TOML table of settings")
-    known = {field.name for field in fields(kind)} - set(but)
+    allowed = {field.name for field in fields(kind)} - set(but)
     for name, value in body.items():
-        if name not in known:
+        if name not in allowed:
             raise _wrong(
-                path, f"{where} has no setting {name}; the settings are {', '.join(sorted(known))}"
+                path,
+                f"{where} has no setting {name}; the settings are {', '.join(sorted(allowed))}",
             )
         types = _TYPES[name]
         if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):

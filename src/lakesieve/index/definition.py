@@ -45,8 +45,8 @@ def key_columns(
             hint='Give the columns by name, such as ["customer", "day"]; several indexes of one '
             "table work together.",
         )
-    known = table.columns(version)
-    keys = tuple(_key_column(table, known, name) for name in names)
+    table_columns = table.columns(version)
+    keys = tuple(_key_column(table, table_columns, name) for name in names)
     fields = [column.field_id for column in keys]
     twice = [name for name, field in zip(names, fields, strict=True) if fields.count(field) > 1]
     if twice:
@@ -179,7 +179,7 @@ def indexed_columns(
     columns = table.columns(version)
     by_id: dict[int, Column] = {c.field_id: c for c in columns.values()}
     types = {".".join(path): column.type for path, column in columns.items()}
-    found = []
+    found_columns = []
     for key in definition.columns:
         column = by_id.get(key.field_id)
         if column is None or (column.kind, column.scale) != (key.key_kind, key.scale):
@@ -191,5 +191,5 @@ def indexed_columns(
                 kind=ErrorKind.UNSUPPORTED_TYPE,
                 hint="Drop the index, and create an index on a column that exists.",
             )
-        found.append(column)
-    return tuple(found)
+        found_columns.append(column)
+    return tuple(found_columns)

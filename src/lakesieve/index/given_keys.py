@@ -18,26 +18,26 @@ if TYPE_CHECKING:
 
 def key_columns_of(names: Sequence[str], columns: Sequence[Column], table: str) -> list[Column]:
     """Return the leading columns of an index for which keys are given."""
-    known = [".".join(column.path).lower() for column in columns]
-    given = [name.lower() for name in names]
-    unknown = [name for name in names if name.lower() not in known]
+    index_names = [".".join(column.path).lower() for column in columns]
+    given_names = [name.lower() for name in names]
+    unknown = [name for name in names if name.lower() not in index_names]
     if unknown:
         raise InvalidInputError(
             "The given keys have columns that are not key columns of the index: "
             f"{', '.join(unknown)}.",
             kind=ErrorKind.INVALID_ARGUMENT,
-            hint=f"Select the key columns first: {', '.join(known)}, or leading ones.",
+            hint=f"Select the key columns first: {', '.join(index_names)}, or leading ones.",
         )
-    count = max((at + 1 for at, name in enumerate(known) if name in given), default=1)
-    for name in known[:count]:
-        if name not in given:
+    count = max((at + 1 for at, name in enumerate(index_names) if name in given_names), default=1)
+    for name in index_names[:count]:
+        if name not in given_names:
             raise NotFoundError(
                 f"The given keys have no column {name}; their columns are "
                 f"{', '.join(names) or 'none'}.",
                 kind=ErrorKind.COLUMN_NOT_FOUND,
                 hint=f"Name their columns like those of {table}.",
             )
-        if given.count(name) > 1:
+        if given_names.count(name) > 1:
             raise InvalidInputError(
                 f"The given keys have the column {name} twice.",
                 kind=ErrorKind.INVALID_ARGUMENT,
@@ -60,17 +60,19 @@ class GivenKeys:
     """
 
     def __init__(self, keys: Any, columns: Sequence[Column], table: str) -> None:
-        given = _as_table(keys, columns)
-        self.columns = key_columns_of(given.column_names, columns, table)
+        table_of_keys = _as_table(keys, columns)
+        self.columns = key_columns_of(table_of_keys.column_names, columns, table)
         self.key_types = [
             KeyType(kind=column.kind, scale=column.scale, precision=column.precision)
             for column in self.columns
         ]
         self.is_prefix = len(self.columns) < len(columns)
-        folded = {name.lower(): name for name in given.column_names}
+        folded = {name.lower(): name for name in table_of_keys.column_names}
         schema = arrow_schema({(str(i),): column for i, column in enumerate(self.columns)})
         self.values = [
-            _as_type(given.column(folded[".".join(column.path).lower()]), field.type, column)
+            _as_type(
+                table_of_keys.column(folded[".".join(column.path).lower()]), field.type, column
+            )
             for column, field in zip(self.columns, schema, strict=True)
         ]
 

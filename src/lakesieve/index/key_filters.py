@@ -114,19 +114,19 @@ def _composite(
     # values that the query lists are all taken, however many there are
     room = max(room, sum(_size(ranges) for ranges in by_field.values()))
     stems, adds = [b""], False
-    found: list[tuple[bytes, bytes]] = []
+    joined_intervals: list[tuple[bytes, bytes]] = []
     for column in leading:
         kind, ranges = column.key_kind, by_column[column.field_id]
         if len(stems) * _size(ranges) > room:
             break
         intervals = _intervals(kind, ranges)
-        found = [(stem + low, stem + high) for stem in stems for low, high in intervals]
+        joined_intervals = [(stem + low, stem + high) for stem in stems for low, high in intervals]
         adds = adds or column.field_id in by_field
         points = _points(kind, ranges, room // len(stems)) if column is not leading[-1] else None
         if not points:
             break
         stems = [stem + point for stem in stems for point in points]
-    return Ranges.of(found) if adds else None
+    return Ranges.of(joined_intervals) if adds else None
 
 
 def _is_any_value(ranges: Ranges) -> bool:

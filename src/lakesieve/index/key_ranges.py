@@ -50,8 +50,8 @@ class KeyRanges:
         highs = self.highs.take(pa.array(np.maximum(at, 0)))
         below = pc.fill_null(pc.less(codes, highs), True)
         inside = pc.and_(below, codes.is_valid())
-        held: np.ndarray = inside.to_numpy(zero_copy_only=False) & (at >= 0)
-        return held
+        is_inside: np.ndarray = inside.to_numpy(zero_copy_only=False) & (at >= 0)
+        return is_inside
 
     def buckets(self) -> tuple[int, pa.Table] | None:
         """Split the ranges into buckets by the high bits of their codes, for a join by equality.

@@ -134,8 +134,8 @@ def contained(
     possible = np.zeros(len(codes.codes), bool)
     possible[which] = True
     if reader is not None:
-        sought = np.ones_like(possible) if len(live.uncovered) else possible
-        some = pa.array(codes.rows[sought])
+        to_check = np.ones_like(possible) if len(live.uncovered) else possible
+        some = pa.array(codes.rows[to_check])
         to_find = KeysToFind(
             table=table,
             version=version,
@@ -143,9 +143,9 @@ def contained(
             columns=keys.columns,
             keys=[values.take(some) for values in keys.values],
         )
-        possible = _held(keys, codes, sought, reader(to_find))
-        held = possible[which]
-        which, numbers = which[held], numbers[held]
+        possible = _held(keys, codes, to_check, reader(to_find))
+        is_present = possible[which]
+        which, numbers = which[is_present], numbers[is_present]
     is_known = reader is not None or not len(live.uncovered)
     absent = ~possible if is_known else np.zeros_like(possible)
     names = [".".join(column.path) for column in keys.columns]
@@ -170,11 +170,11 @@ class _Live:
         self.shown = files.column("location" if "location" in files.column_names else "path")
         # a file that several deltas cover has the number of the first one
         numbers = pc.index_in(files.column("path"), value_set=covered)
-        known = numbers.is_valid().to_numpy()
-        self.uncovered = self.shown.filter(pa.array(~known))
+        is_covered = numbers.is_valid().to_numpy()
+        self.uncovered = self.shown.filter(pa.array(~is_covered))
         # the row of each covered file, or -1 for a file that is not live
         self.rows = np.full(len(covered), -1)
-        self.rows[numbers.drop_null().to_numpy()] = np.flatnonzero(known)
+        self.rows[numbers.drop_null().to_numpy()] = np.flatnonzero(is_covered)
 
 
 def _pairs(

@@ -128,10 +128,10 @@ class OpenedIndex:
             return mask
         if ranges.intervals:
             many = len(ranges.intervals) >= _MANY_RANGES
-            found = self._remembered(ranges) if many else self._holding(ranges)
-            if found is None:
+            matches = self._remembered(ranges) if many else self._holding(ranges)
+            if matches is None:
                 return None
-            mask[found] = True
+            mask[matches] = True
         return mask
 
     def check(self) -> None:
@@ -143,20 +143,22 @@ class OpenedIndex:
         """Answer from the cache if possible. A state never changes, so its answers never change."""
 
         def make() -> tuple[np.ndarray | None, int]:
-            found = self._holding(ranges)
-            size = 0 if found is None else found.nbytes
-            return found, 1000 + 200 * len(ranges.intervals) + size
+            matches = self._holding(ranges)
+            size = 0 if matches is None else matches.nbytes
+            return matches, 1000 + 200 * len(ranges.intervals) + size
 
         held: np.ndarray | None = self.loader.cache.get((self.identity, ranges), make)
         return held
 
     def _holding(self, ranges: Ranges) -> np.ndarray | None:
         """Return the covered files that may hold a code of the intervals, by catalogue."""
-        found = self.reader.lookup(ranges.intervals)
-        if found is None:
+        ordinals_by_catalogue = self.reader.lookup(ranges.intervals)
+        if ordinals_by_catalogue is None:
             return None
         nothing = np.zeros(0, np.int64)
-        return np.concatenate([nothing, *(self._offsets[name] + n for name, n in found.items())])
+        return np.concatenate(
+            [nothing, *(self._offsets[name] + n for name, n in ordinals_by_catalogue.items())]
+        )
 
     def key_sample(self, count: int) -> pa.Array | None:
         """Return a sample of ascending, evenly spread key codes, or ``None`` without keys."""

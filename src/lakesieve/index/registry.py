@@ -214,10 +214,10 @@ class IndexRegistry:
         if self._changes != changes_made():
             self._changes = changes_made()
             self._answers.clear()
-        for known in (self._answers, self._resting):
-            for root, entry in list(known.items()):
+        for cache in (self._answers, self._resting):
+            for root, entry in list(cache.items()):
                 if entry[0] <= time_now:
-                    del known[root]
+                    del cache[root]
 
     def _open_remote(self, root: Storage) -> _RootIndexes:
         changes = changes_made()
@@ -245,9 +245,9 @@ class IndexRegistry:
             return _RootIndexes(reasons=(broken_index(root.location, error),))
         with self._lock:
             there = {storage.location for storage in folders.values()}
-            for known in [k for k in self._entries if _parent(k.location) == root.location]:
-                if known.options == root.options and known.location not in there:
-                    del self._entries[known]
+            for storage_known in [k for k in self._entries if _parent(k.location) == root.location]:
+                if storage_known.options == root.options and storage_known.location not in there:
+                    del self._entries[storage_known]
         opening = [partial(self._try_open, storage, name) for name, storage in folders.items()]
         opened = [one() for one in opening] if root.is_local else all_at_once(opening)
         return _RootIndexes(
@@ -284,7 +284,11 @@ class IndexRegistry:
         with self._lock:
             self._entries.pop(storage, None)
             self._entries[storage] = _Entry(mark=mark, index=index)
-            same_place = [known for known in self._entries if known.location == storage.location]
+            same_place = [
+                opened_storage
+                for opened_storage in self._entries
+                if opened_storage.location == storage.location
+            ]
             for old in {*same_place[:-_MAX_SETTINGS], *list(self._entries)[: -self._most_opened]}:
                 del self._entries[old]
         return index

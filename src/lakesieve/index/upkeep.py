@@ -55,7 +55,7 @@ class Upkeep:
 
     def compacted(self, catalogues: tuple[str, ...] | None = None) -> Snapshot:
         """Merge some of the catalogues with their segments, by default all."""
-        for left in reversed(range(ATTEMPTS)):
+        for attempts_left in reversed(range(ATTEMPTS)):
             base = self.store.snapshot()
             live = self.table.retained_files()
             changes = compaction_changes(self.store, base, catalogues=catalogues, live=live)
@@ -65,7 +65,7 @@ class Upkeep:
                 return self.store.commit(base, changes)
             except CommitConflictError:
                 # another writer merged these segments, so merge what exists now
-                if not left:
+                if not attempts_left:
                     raise
                 if catalogues is not None:
                     return self.store.snapshot()

@@ -122,7 +122,7 @@ class _Binder:
             return self._columns[folded[0]]
         if not self._strict:
             return None
-        names = [".".join(known) for known in self._columns]
+        names = [".".join(column_path) for column_path in self._columns]
         near = difflib.get_close_matches(".".join(path), names) or sorted(names)
         raise NotFoundError(
             f"There is no column {'.'.join(path)}.",

@@ -256,10 +256,10 @@ def _in(node: Expression) -> Expr | None:
         return None
     items = [item for item in node.expressions if not isinstance(item, sql.Null)]
     values = [_literal(item) for item in items]
-    known = tuple(value for value in values if value is not None)
-    if len(known) < len(values):
+    literals = tuple(value for value in values if value is not None)
+    if len(literals) < len(values):
         return None
-    return In(column=column, values=known, has_null=len(items) < len(node.expressions))
+    return In(column=column, values=literals, has_null=len(items) < len(node.expressions))
 
 
 def _like(node: Expression) -> Expr | None:

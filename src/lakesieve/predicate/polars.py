@@ -63,18 +63,18 @@ def pushed(predicate: Any, schema: pa.Schema) -> str:
     from polars.io.plugins import register_io_source
 
     empty: Any = pl.from_arrow(schema.empty_table())
-    given: list[pl.Expr] = []
+    filters: list[pl.Expr] = []
 
     def read(
         _: list[str] | None, filtered: pl.Expr | None, *__: int | None
     ) -> Iterator[pl.DataFrame]:
         if filtered is not None:
-            given.append(filtered)
+            filters.append(filtered)
         yield empty
 
     register_io_source(read, schema=empty.schema).filter(predicate).collect()
     # Polars may run the scan more than once; then no single filter stands for all of them
-    return given[0].meta.serialize(format="json") if len(given) == 1 else "null"
+    return filters[0].meta.serialize(format="json") if len(filters) == 1 else "null"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

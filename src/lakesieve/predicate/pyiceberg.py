@@ -93,8 +93,8 @@ def bound(expression: Any, schema: pa.Schema) -> tuple[Any, dict[int, tuple[str,
             made.append(NestedField(number, field.name, kind, required=False))
         return made
 
-    known = Schema(*fields(schema, ()))
-    return visitors.bind(known, expression, case_sensitive=True), paths
+    iceberg_schema = Schema(*fields(schema, ()))
+    return visitors.bind(iceberg_schema, expression, case_sensitive=True), paths
 
 
 def _iceberg_type(kind: pa.DataType) -> Any:
@@ -195,46 +195,46 @@ def to_pyiceberg(expression: Expr, names: Mapping[tuple[str, ...], str]) -> Any:
     """
     from pyiceberg import expressions
 
-    made: Any = expressions
+    library: Any = expressions
     match expression:
         case And() | Or():
-            whole = made.AlwaysTrue() if isinstance(expression, And) else made.AlwaysFalse()
-            join = made.And if isinstance(expression, And) else made.Or
+            whole = library.AlwaysTrue() if isinstance(expression, And) else library.AlwaysFalse()
+            join = library.And if isinstance(expression, And) else library.Or
             for arg in expression.args:
                 whole = join(whole, to_pyiceberg(arg, names))
             return whole
         case Constant():
-            return made.AlwaysTrue() if expression.value else made.AlwaysFalse()
+            return library.AlwaysTrue() if expression.value else library.AlwaysFalse()
         case Not(arg=IsNull(column=column)) if column in names:
-            return made.NotNull(names[column])
+            return library.NotNull(names[column])
         case IsNull(column=column) if column in names:
-            return made.IsNull(names[column])
+            return library.IsNull(names[column])
         case Compare(column=column, op=op, value=value) if column in names:
             literal = _iceberg_literal(value)
             if literal is not None:
-                return getattr(made, _NAMES[op])(names[column], literal)
+                return getattr(library, _NAMES[op])(names[column], literal)
         case In(column=column, values=values) if column in names:
             literals = [_iceberg_literal(value) for value in values]
             if None not in literals:
-                return made.In(names[column], literals)
-    return made.AlwaysTrue()
+                return library.In(names[column], literals)
+    return library.AlwaysTrue()
 
 
 def _iceberg_literal(literal: Literal) -> Any:
     """Return PyIceberg's literal, or ``None`` for kinds whose codes are not their values."""
     from pyiceberg.expressions import literals
 
-    made: Any = literals
+    library: Any = literals
     value: Any = literal.value
     match literal.kind:
         case "integer":
-            return made.LongLiteral(value)
+            return library.LongLiteral(value)
         case "date":
-            return made.DateLiteral(value)
+            return library.DateLiteral(value)
         case "timestamp" | "timestamp_ntz":
-            return made.TimestampLiteral(value)
+            return library.TimestampLiteral(value)
         case "string":
-            return made.StringLiteral(value.decode())
+            return library.StringLiteral(value.decode())
         case "decimal":
-            return made.DecimalLiteral(Decimal(f"{value}e-{literal.scale}"))
+            return library.DecimalLiteral(Decimal(f"{value}e-{literal.scale}"))
     return None

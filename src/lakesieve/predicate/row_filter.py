@@ -157,9 +157,9 @@ def _text(rows: RowFilter, names: Mapping[int, str]) -> str:
 
 
 def _ranges(ranges: Ranges) -> str:
-    shown = [f"[{low!r}, {high!r})" for low, high in ranges.intervals[:3]]
+    texts = [f"[{low!r}, {high!r})" for low, high in ranges.intervals[:3]]
     if len(ranges.intervals) > 3:
-        shown.append(f"and {len(ranges.intervals) - 3} more ranges")
+        texts.append(f"and {len(ranges.intervals) - 3} more ranges")
     if ranges.nulls:
-        shown.append("null")
-    return " or ".join(shown).replace("None", "")
+        texts.append("null")
+    return " or ".join(texts).replace("None", "")

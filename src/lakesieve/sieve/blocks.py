@@ -68,10 +68,10 @@ class Blocks:
         _, offsets, data = self.keys.buffers()
         start = self.keys.offset
         bounds = memoryview(offsets).cast("b").cast("i")[start : start + len(self.keys) + 1]
-        held = memoryview(data or b"")
+        memory = memoryview(data or b"")
 
         def text(at: int) -> bytes:
-            return held[bounds[at] : bounds[at + 1]].tobytes()
+            return memory[bounds[at] : bounds[at + 1]].tobytes()
 
         return text
 

@@ -45,18 +45,18 @@ class Budget:
     false_files: float | None = None
 
     def __post_init__(self) -> None:
-        given = [v for v in (self.bits_per_row, self.false_files) if v is not None]
-        if len(given) != 1 or not 0 < given[0] < float("inf"):
+        limits = [v for v in (self.bits_per_row, self.false_files) if v is not None]
+        if len(limits) != 1 or not 0 < limits[0] < float("inf"):
             raise _bad_budget(f"bits_per_row={self.bits_per_row}, false_files={self.false_files}")
 
     @classmethod
     def parse(cls, text: str) -> Budget:
         """Parse ``"2 bits"`` (a row) or ``"1.5 files"`` (false files of a look-up)."""
-        found = _TEXT.fullmatch(text)
-        if found is None:
+        match = _TEXT.fullmatch(text)
+        if match is None:
             raise _bad_budget(text)
-        amount = float(found.group(1))
-        if found.group(2).startswith("bit"):
+        amount = float(match.group(1))
+        if match.group(2).startswith("bit"):
             return cls(bits_per_row=amount)
         return cls(false_files=amount)
 
@@ -103,14 +103,14 @@ def build_budgeted(
     if size is not None:
         if curve.exact.size <= size:
             return curve.exact.blocks
-        found = [curve.neighbours_within(size)]
-        found += [curve.coarsest_within(strategy, size) for strategy in curve.strategies]
+        points = [curve.neighbours_within(size)]
+        points += [curve.coarsest_within(strategy, size) for strategy in curve.strategies]
         mixed = curve.mixed_within(size)
-        found += [] if mixed is None else [mixed]
-        return min(found, key=lambda point: (point.size > size, point.false_units)).blocks
+        points += [] if mixed is None else [mixed]
+        return min(points, key=lambda point: (point.size > size, point.false_units)).blocks
     limit = 0.0 if false is None else false
-    found = [curve.exact, *curve.with_false(limit)]
-    return min(found, key=lambda point: point.size).blocks
+    points = [curve.exact, *curve.with_false(limit)]
+    return min(points, key=lambda point: point.size).blocks
 
 
 def trade_offs(

@@ -96,12 +96,12 @@ def position_codes(
     columns: list[np.ndarray] = []
     size, shortest, longest = 1, int(lengths.min()), max(int(lengths.max()), 0)
     for at in range(min(longest + 1, POSITIONS)):
-        column, seen = _column(data, starts, None if at < shortest else lengths, at)
-        if size * len(seen) >= CODE_LIMIT:
+        column, symbols = _column(data, starts, None if at < shortest else lengths, at)
+        if size * len(symbols) >= CODE_LIMIT:
             break
-        size *= len(seen)
-        alphabets.append(tuple(seen.tolist()))
-        columns.append(column if len(seen) > 1 else column[:0])
+        size *= len(symbols)
+        alphabets.append(tuple(symbols.tolist()))
+        columns.append(column if len(symbols) > 1 else column[:0])
     codes = np.zeros(len(starts), np.int64)
     weight = 1
     for alphabet, column in zip(reversed(alphabets), reversed(columns), strict=True):
@@ -122,12 +122,12 @@ def _column(
     """Return the symbols at one position, as bytes if no string ended, and the distinct symbols."""
     if lengths is None:
         column = np.empty(len(starts), np.uint8)
-        known = b""
+        symbols = b""
         for rows in cached_slices(len(starts)):
             values = data.take(starts[rows] + at, mode="clip", out=column[rows])
             # nearly all symbols are known after the first slice
-            known += bytes(set(values.tobytes().translate(None, known)))
-        return column, np.array(sorted(known)) + 1
+            symbols += bytes(set(values.tobytes().translate(None, symbols)))
+        return column, np.array(sorted(symbols)) + 1
     column = np.empty(len(starts), np.int16)
     marks = np.zeros(SYMBOLS, bool)
     for rows in cached_slices(len(starts)):
@@ -209,8 +209,8 @@ def shared_with_next(strings: pa.Array) -> np.ndarray:
 
 def _leading_zero_bytes(words: np.ndarray) -> np.ndarray:
     count = np.zeros(len(words), np.int64)
-    for kept in range(1, _WORD + 1):
-        count += words < np.uint64(1) << np.uint64(64 - 8 * kept) if kept < _WORD else words == 0
+    for width in range(1, _WORD + 1):
+        count += words < np.uint64(1) << np.uint64(64 - 8 * width) if width < _WORD else words == 0
     return count
 
 
@@ -309,9 +309,9 @@ def front_decoded(shared: np.ndarray, added: np.ndarray, data: np.ndarray) -> pa
 def _front_decoded_one_by_one(shared: np.ndarray, added: np.ndarray, data: np.ndarray) -> pa.Array:
     """Decode long strings one by one: a pass over all strings for every position is slow."""
     rest, at, text = data.tobytes(), 0, b""
-    found: list[bytes] = []
-    for kept, new in zip(shared.tolist(), added.tolist(), strict=True):
-        text = text[:kept] + rest[at : at + new]
+    strings: list[bytes] = []
+    for prefix_length, new in zip(shared.tolist(), added.tolist(), strict=True):
+        text = text[:prefix_length] + rest[at : at + new]
         at += new
-        found.append(text)
-    return pa.array(found, pa.binary())
+        strings.append(text)
+    return pa.array(strings, pa.binary())

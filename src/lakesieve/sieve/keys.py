@@ -123,16 +123,16 @@ def wide_code(unscaled: int) -> bytes:
 
 
 def _bytes(_: KeyType, values: pa.Array) -> pa.Array | None:
-    found, types = values.type, pa.types
-    is_text = types.is_string(found) or types.is_large_string(found)
-    is_binary = types.is_binary(found) or types.is_large_binary(found)
-    known = is_text or is_binary or types.is_fixed_size_binary(found)
-    return values.cast(pa.binary()) if known else None
+    kind, types = values.type, pa.types
+    is_text = types.is_string(kind) or types.is_large_string(kind)
+    is_binary = types.is_binary(kind) or types.is_large_binary(kind)
+    is_supported = is_text or is_binary or types.is_fixed_size_binary(kind)
+    return values.cast(pa.binary()) if is_supported else None
 
 
 def _integers(_: KeyType, values: pa.Array) -> pa.Array | None:
-    known = pa.types.is_integer(values.type) and values.type != pa.uint64()
-    return values.cast(pa.int64()) if known else None
+    is_supported = pa.types.is_integer(values.type) and values.type != pa.uint64()
+    return values.cast(pa.int64()) if is_supported else None
 
 
 def _booleans(_: KeyType, values: pa.Array) -> pa.Array | None:
@@ -144,9 +144,9 @@ def _dates(_: KeyType, values: pa.Array) -> pa.Array | None:
 
 
 def _timestamps(key_type: KeyType, values: pa.Array) -> pa.Array | None:
-    found = values.type
-    known = pa.types.is_timestamp(found) and key_type.kind == _timestamp_kind(found)
-    return values.view(pa.int64()) if known else None
+    kind = values.type
+    is_supported = pa.types.is_timestamp(kind) and key_type.kind == _timestamp_kind(kind)
+    return values.view(pa.int64()) if is_supported else None
 
 
 def _timestamp_kind(found: pa.DataType) -> str:

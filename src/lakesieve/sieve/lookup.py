@@ -86,9 +86,9 @@ def distinct(ordinals: np.ndarray) -> np.ndarray:
     top = int(ordinals.max())
     if top > _MARKED * len(ordinals):
         return np.unique(ordinals)
-    seen = np.zeros(top + 1, bool)
-    seen[ordinals] = True
-    return np.flatnonzero(seen).astype(np.int32)
+    marked = np.zeros(top + 1, bool)
+    marked[ordinals] = True
+    return np.flatnonzero(marked).astype(np.int32)
 
 
 def _touched(blocks: Blocks, ranges: RangeSet) -> tuple[np.ndarray, np.ndarray]:
@@ -122,9 +122,9 @@ def lookup_points(blocks: Blocks, keys: pa.Array) -> tuple[np.ndarray, np.ndarra
     if len(blocks) == 0 or len(keys) == 0:
         return np.zeros(len(keys) + 1, np.int64), np.zeros(0, np.int32)
     if blocks.text is not None:
-        codes, known, _ = blocks.text.encode(keys)
+        codes, is_known, _ = blocks.text.encode(keys)
         # no key has this code
-        return lookup_codes(blocks, np.where(known, codes, CODE_LIMIT - 1))
+        return lookup_codes(blocks, np.where(is_known, codes, CODE_LIMIT - 1))
     if blocks.codes is not None:
         return lookup_codes(blocks, keys.to_numpy())
     block = _search_bytes(blocks, keys.to_pylist(), side="right") - 1

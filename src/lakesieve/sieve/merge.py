@@ -104,20 +104,20 @@ def merge_streams(
     sources = [_Source(iter(stream)) for stream in streams]
     union = TextCode.union([source.text for source in sources])
     bytewise = any(source.is_bytewise for source in sources)
-    held: list[_Chunk] = []
+    waiting: list[_Chunk] = []
     while any(source.chunk is not None for source in sources):
         cuts = [source.next_first for source in sources if source.next_first is not None]
         cut = min(cuts) if cuts else None
-        taken = [(source.take(cut), new) for source, new in zip(sources, ordinals, strict=True)]
-        chunks = [(chunk, new) for chunk, new in taken if chunk is not None]
+        parts = [(source.take(cut), new) for source, new in zip(sources, ordinals, strict=True)]
+        chunks = [(chunk, new) for chunk, new in parts if chunk is not None]
         merged = _merged(chunks, bytewise=bytewise) if chunks else None
         if merged is not None:
-            held.append(merged)
-        if sum(len(chunk.ordinals) for chunk in held) >= max_ordinals:
-            yield _finished(held, union)
-            held = []
-    if held:
-        yield _finished(held, union)
+            waiting.append(merged)
+        if sum(len(chunk.ordinals) for chunk in waiting) >= max_ordinals:
+            yield _finished(waiting, union)
+            waiting = []
+    if waiting:
+        yield _finished(waiting, union)
 
 
 class _Source:
@@ -140,12 +140,12 @@ class _Source:
     def take(self, cut: Code | None) -> _Chunk | None:
         """Return the blocks before a code, and keep the rest."""
         if self.chunk is None or cut is None:
-            taken, self.chunk = self.chunk, None
-            return taken
-        taken, self.chunk = self.chunk.split(cut)
+            part, self.chunk = self.chunk, None
+            return part
+        part, self.chunk = self.chunk.split(cut)
         if self.chunk is None or self.next_first == cut:
             self._advance()
-        return taken
+        return part
 
     def _advance(self) -> None:
         if self._ahead is None:
@@ -189,8 +189,8 @@ def _end(blocks: Blocks) -> Code | None:
 def _merged(chunks: Sequence[tuple[_Chunk, np.ndarray]], *, bytewise: bool) -> _Chunk | None:
     keys = pa.concat_arrays([chunk.keys for chunk, _ in chunks])
     ends = [chunk.end for chunk, _ in chunks]
-    known = [end for end in ends if end is not None]
-    everything = pa.concat_arrays([keys, pa.array(known, keys.type)])
+    bounded = [end for end in ends if end is not None]
+    everything = pa.concat_arrays([keys, pa.array(bounded, keys.type)])
     if bytewise:
         order, differs = bytewise_order(everything)
     else:
@@ -242,14 +242,14 @@ def _united(
     sizes = np.zeros(count, np.int64)
     units: list[np.ndarray] = [np.zeros(0, np.int32)]
     for start, end in _slices(np.sum(lengths, axis=0)):
-        rows, found = [], []
+        rows, packed = [], []
         for (chunk, new), first, length in zip(chunks, firsts, lengths, strict=True):
             _, at = slice_indices(first[start:end], length[start:end])
             mapped = new[chunk.ordinals[at]]
             alive = mapped >= 0
             rows.append(np.repeat(ranks[start:end], length[start:end])[alive])
-            found.append(mapped[alive].astype(np.int32))
-        row, unit = sort_pairs(pa.array(np.concatenate(rows)), np.concatenate(found))
+            packed.append(mapped[alive].astype(np.int32))
+        row, unit = sort_pairs(pa.array(np.concatenate(rows)), np.concatenate(packed))
         sizes += np.bincount(row.to_numpy(), minlength=count)
         units.append(unit)
     return sizes, np.concatenate(units)
@@ -297,13 +297,13 @@ def _joined(chunks: Sequence[_Chunk]) -> tuple[pa.Array, np.ndarray]:
 
 def _coded(blocks: Blocks, text: TextCode) -> Blocks:
     """Put blocks of byte strings under a text code, if their separators stay distinct."""
-    codes, known, _ = text.encode(pa.concat_arrays([blocks.keys, pa.array([blocks.max_key])]))
+    codes, is_known, _ = text.encode(pa.concat_arrays([blocks.keys, pa.array([blocks.max_key])]))
     codes, last = codes[:-1], int(codes[-1])
-    known = known[:-1]
+    is_known = is_known[:-1]
     _, _, lengths = byte_views(blocks.keys)
     # a separator longer than the code reaches would take keys of the block before it
-    exact = ~known | (lengths <= text.reach(blocks.keys))
-    codes = np.where(known, codes, np.minimum(codes, 2**63 - 2) + 1)
+    exact = ~is_known | (lengths <= text.reach(blocks.keys))
+    codes = np.where(is_known, codes, np.minimum(codes, 2**63 - 2) + 1)
     if not (exact.all() and (codes[1:] > codes[:-1]).all()):
         return blocks
     return replace(blocks, keys=pa.array(codes), max_key=max(last, int(codes[-1])), text=text)

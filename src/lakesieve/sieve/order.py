@@ -52,8 +52,8 @@ def ascending_order(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _alike(packed: np.ndarray, index_bits: int) -> np.ndarray:
     """Return which words have the same high bits as the next word."""
-    found = []
+    parts = []
     for start in range(0, len(packed) - 1, _CHUNK):
         high_bits = packed[start : start + _CHUNK + 1] >> np.uint64(index_bits)
-        found.append(np.flatnonzero(high_bits[1:] == high_bits[:-1]) + start)
-    return np.concatenate(found)
+        parts.append(np.flatnonzero(high_bits[1:] == high_bits[:-1]) + start)
+    return np.concatenate(parts)

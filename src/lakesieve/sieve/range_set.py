@@ -147,8 +147,8 @@ def _end_of(firsts: Sequence[Code], high: Any) -> int:
 
 def _int_bounds(intervals: Sequence[Interval]) -> tuple[np.ndarray, np.ndarray]:
     pairs = [(_clamp(low, _LOWEST), _clamp(high, _HIGHEST + 1) - 1) for low, high in intervals]
-    kept = [pair for pair in pairs if pair[0] <= pair[1]]
-    bounds = np.array(kept, np.int64).reshape(-1, 2)
+    nonempty = [pair for pair in pairs if pair[0] <= pair[1]]
+    bounds = np.array(nonempty, np.int64).reshape(-1, 2)
     return bounds[:, 0], bounds[:, 1]
 
 

@@ -96,8 +96,8 @@ def _spare_bits(keys: np.ndarray, allowed: float) -> int:
 
 def _is_spare(keys: np.ndarray, bits: int, allowed: float) -> bool:
     crowded = int(np.count_nonzero(_unit_steps(keys, bits) == 0))
-    held = (len(keys) - crowded) * 2**bits
-    return held - len(keys) <= allowed and crowded <= _CROWDED * len(keys)
+    codes_held = (len(keys) - crowded) * 2**bits
+    return codes_held - len(keys) <= allowed and crowded <= _CROWDED * len(keys)
 
 
 def _unit_steps(keys: np.ndarray, bits: int) -> np.ndarray:
@@ -110,9 +110,9 @@ def _unit_steps(keys: np.ndarray, bits: int) -> np.ndarray:
 def _wide_gaps(empty: np.ndarray, allowed: float) -> np.ndarray:
     """Return the gaps to cut, so that the uncut gaps hold at most ``allowed`` units in total."""
     # rounding the bound to a power of two cuts a few gaps too many and avoids a sort
-    held = empty.astype(np.float64)
-    widths = np.frexp(held)[1]
-    sums = np.cumsum(np.bincount(widths, weights=held))
+    sizes = empty.astype(np.float64)
+    widths = np.frexp(sizes)[1]
+    sums = np.cumsum(np.bincount(widths, weights=sizes))
     cut: np.ndarray = widths >= np.searchsorted(sums, allowed, side="right")
     return cut
 
@@ -155,15 +155,15 @@ def cut_bytes(keys: pa.Array, runs: np.ndarray, absent_hits: float) -> Cuts:
         starts = runs.copy()
         starts[0] = True
         first = np.flatnonzero(starts)
-        kept = np.append(0, shared)[first] + 1
+        prefix_lengths = np.append(0, shared)[first] + 1
         # one byte more than the shared prefix makes a string greater than the key before it
-        separators = prefixes(keys.take(pa.array(first)), kept)
+        separators = prefixes(keys.take(pa.array(first)), prefix_lengths)
         return Cuts(first=first, separators=separators, gaps=first[:0], ends=keys[:0])
     common = np.maximum(np.append(0, shared), np.append(shared, 0))
     separators = prefixes(keys, common + 1 + _telling_bytes(keys, common, absent_hits))
-    ends, known = prefix_ends(separators.slice(0, len(keys) - 1))
-    known &= pc.less(ends, separators.slice(1)).to_numpy(zero_copy_only=False)
-    gaps = np.flatnonzero(known)
+    ends, has_gap = prefix_ends(separators.slice(0, len(keys) - 1))
+    has_gap &= pc.less(ends, separators.slice(1)).to_numpy(zero_copy_only=False)
+    gaps = np.flatnonzero(has_gap)
     return Cuts(
         first=np.arange(len(keys)), separators=separators, gaps=gaps, ends=ends.take(pa.array(gaps))
     )

@@ -85,9 +85,9 @@ class SharedPrefixes:
             if there are too many prefixes, or none.
         """
         for delimiter, count in _promising(strings):
-            found = cls._fitted(strings, delimiter, count)
-            if found is not None:
-                return found
+            fitted = cls._fitted(strings, delimiter, count)
+            if fitted is not None:
+                return fitted
         return None
 
     @classmethod
@@ -121,10 +121,10 @@ class SharedPrefixes:
         ends, _ = _ends(data, starts, lengths, self.delimiter, self.count)
         coded = substrings(data, starts, ends).dictionary_encode()
         texts = coded.dictionary.cast(pa.binary())
-        found = pc.index_in(texts, value_set=self.array).fill_null(-1)
-        indices = found.to_numpy().astype(np.int64)
-        known = indices >= 0
-        unknown = np.flatnonzero(~known)
+        exact = pc.index_in(texts, value_set=self.array).fill_null(-1)
+        indices = exact.to_numpy().astype(np.int64)
+        has_prefix = indices >= 0
+        unknown = np.flatnonzero(~has_prefix)
         if len(unknown):
             others = texts.take(pa.array(unknown))
             order, _ = bytewise_order(pa.concat_arrays([self.array, others]))
@@ -132,7 +132,7 @@ class SharedPrefixes:
             below[order] = np.cumsum(order < len(self.texts)) - 1
             indices[unknown] = below[len(self.texts) :]
         which = coded.indices.to_numpy()
-        return indices[which], known[which], ends
+        return indices[which], has_prefix[which], ends
 
     def find(self, text: bytes) -> tuple[int, int]:
         """Locate one string. Return the index of its prefix, and the prefix's length or 0."""
@@ -163,8 +163,8 @@ def _ends(
     """
     # an index after the end means that the delimiter is missing
     at = np.append(np.flatnonzero(data == delimiter), len(data))
-    wanted = _firsts(at[:-1], starts, lengths) + (count - 1)
-    ends = at[np.minimum(wanted, len(at) - 1)] + 1 - starts
+    delimiter_index = _firsts(at[:-1], starts, lengths) + (count - 1)
+    ends = at[np.minimum(delimiter_index, len(at) - 1)] + 1 - starts
     complete = ends <= lengths
     return np.where(complete, ends, lengths), complete
 
@@ -193,11 +193,11 @@ def _promising(strings: pa.Array) -> Iterator[tuple[int, int]]:
     for delimiter, depth in _delimiters(data, starts, lengths):
         for count in range(depth, max(0, depth - _DEPTHS), -1):
             ends, _ = _ends(data, starts, lengths, delimiter, count)
-            found = len(substrings(data, starts, ends).unique())
-            if found > most:
+            prefix_count = len(substrings(data, starts, ends).unique())
+            if prefix_count > most:
                 continue
             _, alphabets, whole = position_codes(data, starts + ends, lengths - ends)
-            size = found
+            size = prefix_count
             for alphabet in alphabets:
                 size *= len(alphabet)
             if whole and size < CODE_LIMIT:
@@ -213,11 +213,11 @@ def _delimiters(data: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> li
     for start, length in zip(starts[few].tolist(), lengths[few].tolist(), strict=True):
         counts = Counter(data[start : start + length].tolist())
         shared = counts if shared is None else shared & counts
-    found = []
+    candidates = []
     for byte in sorted(shared or ()):
         if byte < 128 and not chr(byte).isalnum():
             at = np.flatnonzero(data == byte)
-            held = np.searchsorted(at, starts + lengths) - np.searchsorted(at, starts)
-            if held.min() > 0:
-                found.append((byte, int(held.min())))
-    return found
+            count_by_string = np.searchsorted(at, starts + lengths) - np.searchsorted(at, starts)
+            if count_by_string.min() > 0:
+                candidates.append((byte, int(count_by_string.min())))
+    return candidates

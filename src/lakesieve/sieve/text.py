@@ -61,12 +61,12 @@ class TextCode:
     @cached_property
     def weights(self) -> tuple[int, ...]:
         """Value of one step of each digit."""
-        found: list[int] = []
+        weights: list[int] = []
         weight = 1
         for alphabet in reversed(self.alphabets):
-            found.append(weight)
+            weights.append(weight)
             weight *= len(alphabet)
-        return tuple(reversed(found))
+        return tuple(reversed(weights))
 
     @property
     def size(self) -> int:
@@ -164,7 +164,7 @@ class TextCode:
         data, starts, lengths = byte_views(strings)
         codes, active, skipped = self._behind_prefix(strings)
         starts, lengths = starts + skipped, lengths - skipped
-        known = active.copy()
+        is_known = active.copy()
         whole = np.zeros(len(strings), bool)
         for rows in cached_slices(len(strings)):
             going = active[rows]
@@ -174,10 +174,10 @@ class TextCode:
                 ended = stops.take(symbols) & going
                 if ended.any():
                     unknown_rows = unknown.take(symbols) & ended
-                    known[rows] &= ~unknown_rows
+                    is_known[rows] &= ~unknown_rows
                     whole[rows] |= ended & ~unknown_rows
                     going &= ~ended
-        return codes, known, whole
+        return codes, is_known, whole
 
     @cached_property
     def _symbols(self) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray], ...]:
@@ -239,21 +239,23 @@ class TextCode:
         """Return first and last codes, both included, of the intervals that contain a code."""
         if len(pairs) < _FEW:
             intervals = [self.interval(low, high) for low, high in pairs]
-            kept = np.array([(a, b - 1) for a, b in intervals if a < b], np.int64).reshape(-1, 2)
-            return kept[:, 0], kept[:, 1]
-        firsts, known, _ = self.encode(pa.array([low or b"" for low, _ in pairs], pa.binary()))
+            nonempty = np.array([(a, b - 1) for a, b in intervals if a < b], np.int64).reshape(
+                -1, 2
+            )
+            return nonempty[:, 0], nonempty[:, 1]
+        firsts, is_known, _ = self.encode(pa.array([low or b"" for low, _ in pairs], pa.binary()))
         open_low = np.array([low is None for low, _ in pairs], bool)
-        beyond = ~open_low & ~known & (firsts == CODE_LIMIT - 1)
-        firsts = np.where(open_low, 0, firsts + (~known & ~beyond))
+        beyond = ~open_low & ~is_known & (firsts == CODE_LIMIT - 1)
+        firsts = np.where(open_low, 0, firsts + (~is_known & ~beyond))
         closed = np.array([high is not None and high.endswith(b"\0") for _, high in pairs], bool)
         ends = [
             (high or b"")[: -1 if to else None] for (_, high), to in zip(pairs, closed, strict=True)
         ]
-        lasts, known, whole = self.encode(pa.array(ends, pa.binary()))
+        lasts, is_known, whole = self.encode(pa.array(ends, pa.binary()))
         open_high = np.array([high is None for _, high in pairs], bool)
-        lasts = np.where(open_high, CODE_LIMIT - 1, lasts - (known & whole & ~closed))
-        kept = ~beyond & (firsts <= lasts)
-        return firsts[kept], lasts[kept]
+        lasts = np.where(open_high, CODE_LIMIT - 1, lasts - (is_known & whole & ~closed))
+        nonempty = ~beyond & (firsts <= lasts)
+        return firsts[nonempty], lasts[nonempty]
 
     def _encode_one(self, text: bytes) -> tuple[int, bool, bool]:
         """Encode one string."""
@@ -335,17 +337,17 @@ class TextCode:
         Returns:
             The code, or ``None`` if there is no such code.
         """
-        known = [code for code in codes if code is not None]
-        if len(known) < len(codes) or not known:
+        present = [code for code in codes if code is not None]
+        if len(present) < len(codes) or not present:
             return None
-        several = [code.shared_prefixes for code in known if code.shared_prefixes is not None]
+        several = [code.shared_prefixes for code in present if code.shared_prefixes is not None]
         shared_prefixes = SharedPrefixes.union(several) if several else None
-        if len(several) not in (0, len(known)) or (several and shared_prefixes is None):
+        if len(several) not in (0, len(present)) or (several and shared_prefixes is None):
             return None
-        prefix = shared_prefix(pa.array([code.prefix for code in known], pa.binary()))
+        prefix = shared_prefix(pa.array([code.prefix for code in present], pa.binary()))
         paths = [
             (*((byte + 1,) for byte in code.prefix[len(prefix) :]), *code.alphabets)
-            for code in known
+            for code in present
         ]
         alphabets: list[tuple[int, ...]] = []
         size = 1 if shared_prefixes is None else len(shared_prefixes.texts)

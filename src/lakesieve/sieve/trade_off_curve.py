@@ -74,8 +74,8 @@ class _Tried(NamedTuple):
 
 def false_units(blocks: Blocks, weights: np.ndarray) -> float:
     """Return the average number of false units of a present key."""
-    found = float((np.diff(blocks.offsets) * weights).sum())
-    return (found - blocks.pair_count) / blocks.key_count
+    units_found = float((np.diff(blocks.offsets) * weights).sum())
+    return (units_found - blocks.pair_count) / blocks.key_count
 
 
 class TradeOffCurve:

@@ -89,8 +89,8 @@ class _IndexLag:
         """Compare an index with the live files."""
         state = store.snapshot()
         covered = Upkeep(table=table.reader, store=store).covered(state)
-        known = pc.sum(pc.is_in(live, value_set=covered)).as_py() or 0
-        return cls(store=store, state=state, lacking=len(live) - int(known))
+        covered_count = pc.sum(pc.is_in(live, value_set=covered)).as_py() or 0
+        return cls(store=store, state=state, lacking=len(live) - int(covered_count))
 
 
 class _TableRound:
@@ -265,8 +265,9 @@ class _TableRound:
             return
 
         def work() -> str:
-            done = convert(name, spark=spark, location=location)
-            return f"{done.removed_files} equality delete files, {done.positions} positions"
+            conversion = convert(name, spark=spark, location=location)
+            files, positions = conversion.removed_files, conversion.positions
+            return f"{files} equality delete files, {positions} positions"
 
         yield self._step("convert", None, f"{files} equality delete files", work)
 
@@ -274,9 +275,9 @@ class _TableRound:
         self, name: str, index: SparkIndex, store: IndexStore
     ) -> Iterator[MaintenanceStep]:
         covered = store.snapshot().totals()["files"]
-        kept = index.compact(dry_run=True).files if covered else 0
-        if covered - kept > _DROPPED * covered:
-            what = f"{covered - kept} of {covered} files are in no version of the table"
+        still_used = index.compact(dry_run=True).files if covered else 0
+        if covered - still_used > _DROPPED * covered:
+            what = f"{covered - still_used} of {covered} files are in no version of the table"
             yield self._step(
                 "compact", name, what, lambda: f"{covered - index.compact().files} files dropped"
             )
@@ -318,8 +319,8 @@ def _lag(lags: Iterable[_IndexLag], version: TableVersion) -> tuple[int, float]:
     now = version.timestamp_ms or 0
     behind = [lag for lag in lags if lag.lacking]
     files = max((lag.lacking for lag in behind), default=0)
-    seen = (int(lag.state.table_version.get("timestamp_ms") or now) for lag in behind)
-    return files, max(0.0, (now - min(seen, default=now)) / 1000)
+    times = (int(lag.state.table_version.get("timestamp_ms") or now) for lag in behind)
+    return files, max(0.0, (now - min(times, default=now)) / 1000)
 
 
 def _differing(
@@ -332,12 +333,12 @@ def _differing(
         if name not in declared:
             yield MaintenanceStep(action="undeclared", index=name, detail=f"on {columns}")
             continue
-        wanted = declared[name]
+        declaration = declared[name]
         settings: dict[str, tuple[object, object]] = {
-            "columns": (columns, ", ".join(wanted.columns)),
-            "budget": (definition.budget, wanted.budget),
-            "absent_hits": (definition.absent_hits, wanted.absent_hits),
-            "compaction": (definition.compaction, wanted.compaction),
+            "columns": (columns, ", ".join(declaration.columns)),
+            "budget": (definition.budget, declaration.budget),
+            "absent_hits": (definition.absent_hits, declaration.absent_hits),
+            "compaction": (definition.compaction, declaration.compaction),
         }
         for setting, (present, value) in settings.items():
             if str(present).lower() != str(value).lower():

@@ -53,13 +53,13 @@ def all_at_once(calls: Sequence[Callable[[], _T]], threads: int = MAX_THREADS) -
     if len(calls) <= 1:
         return [call() for call in calls]
     results: dict[int, _T] = {}
-    left = iter(range(len(calls)))
+    remaining = iter(range(len(calls)))
     lock = threading.Lock()
 
     def run() -> None:
         while True:
             with lock:
-                number = next(left, None)
+                number = next(remaining, None)
             if number is None:
                 return
             results[number] = calls[number]()

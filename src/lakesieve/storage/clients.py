@@ -55,9 +55,9 @@ def with_new_credentials(options: Options, current: Mapping[str, str]) -> Option
 
     A store is identified by its settings, so new credentials must not lead to another endpoint.
     """
-    kept = {name: value for name, value in options if name not in CREDENTIALS}
+    other_options = {name: value for name, value in options if name not in CREDENTIALS}
     new = {name: value for name, value in current.items() if name in CREDENTIALS}
-    return tuple(sorted((kept | new).items()))
+    return tuple(sorted((other_options | new).items()))
 
 
 @lru_cache(maxsize=64)

@@ -154,8 +154,8 @@ def _azure(conf: Mapping[str, str], authority: str) -> dict[str, str]:
         options["account_key"] = setting("account.key")
     elif kind == "sas":
         options["sas_key"] = setting("sas.fixed.token")
-    elif found := _TOKEN_ENDPOINT.match(setting("account.oauth2.client.endpoint")):
-        options["authority_host"], options["tenant_id"] = found.groups()
+    elif match := _TOKEN_ENDPOINT.match(setting("account.oauth2.client.endpoint")):
+        options["authority_host"], options["tenant_id"] = match.groups()
         for ours in ("client_id", "client_secret"):
             options[ours] = setting(f"account.oauth2.{ours.replace('_', '.')}")
     return {name: value for name, value in options.items() if value}

@@ -80,13 +80,13 @@ class HdfsStore:
         self, prefix: str | None, *, offset: str | None = None
     ) -> Iterator[Sequence[dict[str, Any]]]:
         """List the files below a folder."""
-        found = [self._meta(status) for status in self._below(prefix) if not status.isdir]
-        yield [meta for meta in found if meta["path"] > (offset or "")]
+        objects = [self._meta(status) for status in self._below(prefix) if not status.isdir]
+        yield [meta for meta in objects if meta["path"] > (offset or "")]
 
     def list_with_delimiter(self, prefix: str | None) -> dict[str, Sequence[str]]:
         """List the folders directly below a folder."""
-        found = self._below(prefix, recursive=False)
-        return {"common_prefixes": [self._key(status) for status in found if status.isdir]}
+        statuses = self._below(prefix, recursive=False)
+        return {"common_prefixes": [self._key(status) for status in statuses if status.isdir]}
 
     def put(self, key: str, data: bytes, *, mode: str) -> None:
         """Write a file so that it appears whole or not at all.

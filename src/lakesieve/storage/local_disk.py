@@ -55,7 +55,7 @@ def delete_file(root: str, path: str) -> None:
 
 def delete_staged(root: str, names: re.Pattern[str], before: datetime) -> int:
     """Delete files that killed writers left behind, and return their number."""
-    gone = 0
+    deleted = 0
     for parent, _, files in os.walk(root):
         for path in (os.path.relpath(Path(parent, file), root) for file in files if "#" in file):
             if names.fullmatch(path) is None:
@@ -63,8 +63,8 @@ def delete_staged(root: str, names: re.Pattern[str], before: datetime) -> int:
             with contextlib.suppress(FileNotFoundError):
                 if Path(root, path).lstat().st_mtime <= before.timestamp():
                     delete_file(root, path)
-                    gone += 1
-    return gone
+                    deleted += 1
+    return deleted
 
 
 def _first_checked(root: str) -> Path:

@@ -38,10 +38,10 @@ def normalized(location: str) -> str:
             kind=ErrorKind.INVALID_ARGUMENT,
             hint="Give a path, or a URL such as s3://bucket/prefix.",
         )
-    found = _SCHEME.match(text)
-    if found is None:
+    match = _SCHEME.match(text)
+    if match is None:
         return str(Path(text).absolute())
-    scheme, rest = found.group(1).lower(), text[found.end() :]
+    scheme, rest = match.group(1).lower(), text[match.end() :]
     scheme = _SAME.get(scheme, scheme)
     if scheme == "file":
         return str(Path("/" + rest.lstrip("/")))

@@ -29,8 +29,8 @@ class LruCache:
 
     def _shrink(self) -> None:
         while self._held > self._limit and len(self._entries) > 1:
-            _, (_, gone) = self._entries.popitem(last=False)
-            self._held -= gone
+            _, (_, freed) = self._entries.popitem(last=False)
+            self._held -= freed
 
     def __contains__(self, key: tuple[object, ...]) -> bool:
         with self._lock:
@@ -39,16 +39,16 @@ class LruCache:
     def find(self, key: tuple[object, ...]) -> Any:
         """Return the cached value of a key, or ``None``."""
         with self._lock:
-            known = self._entries.get(key)
-            if known is None:
+            entry = self._entries.get(key)
+            if entry is None:
                 return None
             self._entries.move_to_end(key)
-            return known[0]
+            return entry[0]
 
     def put(self, key: tuple[object, ...], value: Any, size: int) -> None:
         """Cache a value of ``size`` bytes, in place of the key's earlier value."""
         with self._lock:
-            _, gone = self._entries.pop(key, (None, 0))
+            _, freed = self._entries.pop(key, (None, 0))
             self._entries[key] = (value, size)
-            self._held += size - gone
+            self._held += size - freed
             self._shrink()

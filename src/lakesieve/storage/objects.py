@@ -177,9 +177,9 @@ class Storage:
             listed = store.list(prefix, offset=after or None)
             return [_object_info(meta) for batch in listed for meta in batch]
 
-        found = self._attempt(prefix, read)
+        infos = self._attempt(prefix, read)
         # Azure also lists paths up to ``after``
-        return sorted((info for info in found if info.path > after), key=lambda info: info.path)
+        return sorted((info for info in infos if info.path > after), key=lambda info: info.path)
 
     def folders(self, prefix: str) -> list[str]:
         """Return the names of the folders directly below a folder."""

@@ -97,8 +97,8 @@ def typed_errors(location: str, *, root: str) -> Iterator[None]:
 
 def _refused(location: str, text: str) -> StorageError | None:
     """Return an error if the store refuses the caller or knows no such bucket, else ``None``."""
-    found = _CODE.search(text)
-    code = found.group(1) if found else ""
+    match = _CODE.search(text)
+    code = match.group(1) if match else ""
     status = _STATUS.search(text)
     number = status.group(1) if status else ""
     if any(address in text for address in _MACHINE):

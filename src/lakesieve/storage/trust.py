@@ -45,8 +45,8 @@ def warehouse_of(location: str) -> str:
     if not mark and above == _BESIDE and len(folders) == _BESIDE + 1:
         above -= 1
     # in an object store at least the bucket, on local disk nothing
-    kept = folders[:-above] or ([] if mark else folders[:1])
-    return store + "/".join([first, *kept])
+    remaining = folders[:-above] or ([] if mark else folders[:1])
+    return store + "/".join([first, *remaining])
 
 
 def trusted_folders(text: str) -> tuple[str, ...]:

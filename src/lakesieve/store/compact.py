@@ -130,16 +130,18 @@ def compaction_changes(
         stage_segment(store.storage, blocks, unit_count=unit_count, catalogue=catalogue)
         for blocks in merged
     ]
-    made = _with_counts(staged, segments)
-    stage = partial(stage_catalogue, store.storage, segments=made, definition=snapshot.definition)
+    entries = _with_counts(staged, segments)
+    stage = partial(
+        stage_catalogue, store.storage, segments=entries, definition=snapshot.definition
+    )
     added = (stage(files),) if files.num_rows else ()
-    if set(added) == set(chosen) and set(made) == set(segments):
+    if set(added) == set(chosen) and set(entries) == set(segments):
         return None
     return Changes(
         operation="compact",
         table_version=snapshot.table_version,
         add_catalogues=added,
-        add_segments=made,
+        add_segments=entries,
         remove_segments=tuple(entry.path for entry in segments),
         remove_catalogues=tuple(entry.id for entry in chosen),
     )
@@ -155,17 +157,17 @@ def _merged_files(
     """
     everything = pa.concat_tables(catalogues).combine_chunks()
     paths = everything.column("path")
-    kept = np.ones(len(paths), bool)
+    is_live = np.ones(len(paths), bool)
     if live is not None:
-        kept = pc.is_in(paths, value_set=live).to_numpy()
-    alive = everything.filter(pa.array(kept))
+        is_live = pc.is_in(paths, value_set=live).to_numpy()
+    alive = everything.filter(pa.array(is_live))
     # files get new ordinals in the order in which their paths first appear
     coded = pa.concat_arrays(
         [*alive.column("path").chunks, pa.array([], pa.string())]
     ).dictionary_encode()
     new_ordinals = coded.indices.to_numpy().astype(np.int64)
     new = np.full(len(paths), -1, np.int64)
-    new[kept] = new_ordinals
+    new[is_live] = new_ordinals
     _, firsts = np.unique(new_ordinals, return_index=True)
     bounds = np.cumsum([table.num_rows for table in catalogues])[:-1]
     return alive.take(pa.array(firsts)), np.split(new, bounds)

@@ -96,8 +96,8 @@ def remove_unused_references(
             location=storage.location,
             objects=still.get(root, ()),
         )
-        known = _own_reference(target, storage, definition)
-        if known is None or known == reference:
+        current = _own_reference(target, storage, definition)
+        if current is None or current == reference:
             continue
         if reference.objects:
             target.replace(path, reference.pack())
@@ -126,13 +126,13 @@ def _own_reference(
     """
     path = reference_path(definition.index_uuid)
     try:
-        known = IndexReference.read(target.get(path, most=MAX_DOCUMENT_BYTES), path)
+        reference = IndexReference.read(target.get(path, most=MAX_DOCUMENT_BYTES), path)
     except NotFoundError:
         index_uuid, location = definition.index_uuid, storage.location
         return IndexReference(index_uuid=index_uuid, location=location, objects=())
     except (CorruptIndexError, IndexFormatError):
         return None
-    return known if is_same_place(known.location, storage.location) else None
+    return reference if is_same_place(reference.location, storage.location) else None
 
 
 def _by_root(objects: Iterable[tuple[int, str]]) -> dict[int, tuple[str, ...]]:

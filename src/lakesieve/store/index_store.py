@@ -88,12 +88,12 @@ class IndexStore:
         that all requirements still hold. The changes imply requirements of their own: for example,
         the objects that they remove must still be part of the index.
         """
-        wanted = (*implied(base, changes), *requires)
+        requirements = (*implied(base, changes), *requires)
         head = base if self.log.holds(base.number, base.write_id) else self.log.latest()
         between: list[Commit] = []
         for attempt in range(_ATTEMPTS):
             broken = conflicts(
-                wanted, base=base, head=head, between=between, covered=self.covered_by(head)
+                requirements, base=base, head=head, between=between, covered=self.covered_by(head)
             )
             if broken:
                 raise _conflict(changes, base, broken)
@@ -127,9 +127,9 @@ class IndexStore:
         if number is None or number == head.number:
             return head
         if not head.retained_from <= number <= head.number:
-            kept = f"; it keeps {head.retained_from} to {head.number}"
+            available = f"; it keeps {head.retained_from} to {head.number}"
             raise NotFoundError(
-                f"The index has no commit {number}{kept}.",
+                f"The index has no commit {number}{available}.",
                 kind=ErrorKind.VERSION_NOT_FOUND,
                 hint="lakesieve history lists its commits.",
             )
@@ -150,17 +150,17 @@ class IndexStore:
         Nothing is lost. The commits in between stay in the history. Queries read the data files
         that the earlier state does not cover, until the next refresh.
         """
-        for left in reversed(range(_ATTEMPTS)):
+        for attempts_left in reversed(range(_ATTEMPTS)):
             head = self.snapshot()
-            wanted = self.snapshot(number)
+            earlier = self.snapshot(number)
             try:
                 return self.commit(
                     head,
-                    difference(head, wanted, operation="rollback"),
+                    difference(head, earlier, operation="rollback"),
                     (HeadIs(number=head.number), Retained(number=number)),
                 )
             except CommitConflictError:
-                if not left:
+                if not attempts_left:
                     raise
         raise AssertionError("unreachable")
 

@@ -197,14 +197,14 @@ class CommitLog:
     def listing(self, first: int = 0) -> Listing:
         """Return the commits and checkpoints in the log, from number ``first`` on."""
         after = f"log/{first:020d}" if first else ""
-        found = [
+        numbers = [
             match
             for info in self._storage.objects("log/", after=after)
             if (match := _OBJECT.fullmatch(info.path))
         ]
         return Listing(
-            commits=tuple(int(match[1]) for match in found if not match[2]),
-            checkpoints=tuple(int(match[1]) for match in found if match[2]),
+            commits=tuple(int(match[1]) for match in numbers if not match[2]),
+            checkpoints=tuple(int(match[1]) for match in numbers if match[2]),
         )
 
     def _latest(self) -> Snapshot:

@@ -87,21 +87,21 @@ class IndexReader:
         """
         if most_row_groups is None:
             if len(intervals) == 1:
-                found = self._in_one_row_group(*intervals[0])
-                if found is not None:
-                    return found
+                answer = self._in_one_row_group(*intervals[0])
+                if answer is not None:
+                    return answer
             most_row_groups = self._worth
-        wanted = [touched for row in self._rows for touched in row.touching(intervals)]
+        touched_segments = [touched for row in self._rows for touched in row.touching(intervals)]
         if self._row_groups > most_row_groups:
             # this check needs no footer
-            least = sum(_least_groups(entry, mine) for entry, mine in wanted)
+            least = sum(_least_groups(entry, mine) for entry, mine in touched_segments)
             if least > most_row_groups:
                 return None
         parts: list[_SegmentRanges] = []
         # computed once, because each integer segment may hold codes of every interval
         are_words = len(intervals) > 1 and isinstance(intervals[0][1], int)
         whole = RangeSet.from_intervals(intervals, "int64") if are_words else None
-        for entry, mine in wanted:
+        for entry, mine in touched_segments:
             opened = self.loader.segment(entry)
             first, last = entry.key_min, entry.key_max
             if whole is not None and isinstance(first, int) and isinstance(last, int):
@@ -125,7 +125,7 @@ class IndexReader:
         Points lie in one row group. For them the general way would take longer than everything
         else.
         """
-        found: dict[str, np.ndarray] = {}
+        by_catalogue: dict[str, np.ndarray] = {}
         for row in self._rows:
             low, high = row.with_type(low), row.with_type(high)
             entries = row.meeting(low, high)
@@ -140,22 +140,22 @@ class IndexReader:
                 if len(groups) > 1:
                     return None
                 units = lookup_range(self.loader.row_group(opened, groups.start), *codes)
-                held = found.get(entry.catalogue)
-                if held is not None:
-                    units = distinct(np.concatenate([held, units]))
-                found[entry.catalogue] = units
-        return found
+                earlier = by_catalogue.get(entry.catalogue)
+                if earlier is not None:
+                    units = distinct(np.concatenate([earlier, units]))
+                by_catalogue[entry.catalogue] = units
+        return by_catalogue
 
     def _units(self, parts: Sequence[_SegmentRanges]) -> dict[str, np.ndarray]:
-        found: dict[str, list[np.ndarray]] = {}
+        by_catalogue: dict[str, list[np.ndarray]] = {}
         for opened, ranges, groups in parts:
             for number, blocks in self.loader.row_groups(opened, groups):
                 here = ranges if len(ranges) == 1 else ranges.between(*_extent(opened, number))
                 units = lookup_ranges(blocks, here)
-                found.setdefault(opened.entry.catalogue, []).append(units)
+                by_catalogue.setdefault(opened.entry.catalogue, []).append(units)
         return {
             catalogue: chunks[0] if len(chunks) == 1 else distinct(np.concatenate(chunks))
-            for catalogue, chunks in found.items()
+            for catalogue, chunks in by_catalogue.items()
         }
 
     def _needs_all(self, parts: Sequence[_SegmentRanges], total: int) -> bool:
@@ -180,18 +180,20 @@ class IndexReader:
             can
             hold this key.
         """
-        found: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
+        by_catalogue: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
         for row in self._rows:
-            kept = None
+            last_group = None
             row_keys = _in_bytes(keys) if row.is_bytewise else keys
             if row_keys.type == pa.binary() and not row.is_bytewise:
-                row_keys, kept = _in_words(keys)
+                row_keys, last_group = _in_words(keys)
             for entry in row.entries:
                 start, end = _between(row_keys, entry.key_min, entry.key_max)
                 for at, offsets, ordinals in self._segment_points(entry, row_keys, start, end):
-                    which = np.repeat(at if kept is None else kept[at], np.diff(offsets))
-                    found.setdefault(entry.catalogue, []).append((which, ordinals))
-        return _merged(found)
+                    which = np.repeat(
+                        at if last_group is None else last_group[at], np.diff(offsets)
+                    )
+                    by_catalogue.setdefault(entry.catalogue, []).append((which, ordinals))
+        return _merged(by_catalogue)
 
     def spans(self, lows: pa.Array, highs: pa.Array) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """Return the (range, ordinal) pairs of many ranges of keys, like :meth:`points`.
@@ -200,7 +202,7 @@ class IndexReader:
             lows: Start of each range, ``binary``, ascending, without nulls.
             highs: End of each range, ascending too; no key equals an end.
         """
-        found: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
+        by_catalogue: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
         for entry in (entry for row in self._rows for entry in row.entries):
             start = _between(highs, entry.key_min, entry.key_max)[0]
             end = _between(lows, entry.key_min, entry.key_max)[1]
@@ -218,8 +220,8 @@ class IndexReader:
                 chunk = slice(start + int(first[at]), start + int(last[at]))
                 offsets, ordinals = lookup_spans(blocks, lows[chunk], highs[chunk])
                 which = np.repeat(np.arange(chunk.start, chunk.stop), np.diff(offsets))
-                found.setdefault(entry.catalogue, []).append((which, ordinals))
-        return _merged(found)
+                by_catalogue.setdefault(entry.catalogue, []).append((which, ordinals))
+        return _merged(by_catalogue)
 
     def _segment_points(
         self, entry: SegmentEntry, keys: pa.Array, start: int, end: int
@@ -236,8 +238,8 @@ class IndexReader:
             if opened.footer.text is None:
                 codes = segment_keys.to_numpy()
             else:
-                codes, known, _ = opened.footer.text.encode(segment_keys)
-                at = np.flatnonzero(known)
+                codes, is_known, _ = opened.footer.text.encode(segment_keys)
+                at = np.flatnonzero(is_known)
                 codes = codes[at]
             groups = np.searchsorted(opened.firsts, codes, side="right") - 1
         groups = np.maximum(groups, 0)

@@ -51,8 +51,8 @@ def repair(store: IndexStore, *, dry_run: bool = True) -> Repaired:
     segments. Nothing is deleted or overwritten. The new commit is a root, at which readers begin.
     """
     listing = store.log.listing()
-    known, lost = _known(store)
-    whole, broken = _whole(store, known)
+    state, lost = _known(store)
+    whole, broken = _whole(store, state)
     lost += broken
     if lost:
         whole = _with_files(store, whole)
@@ -163,9 +163,9 @@ def _whole(store: IndexStore, known: Snapshot) -> tuple[Snapshot, list[Damage]]:
     bad: set[str] = set()
     loader = SegmentLoader(store.storage, known, BlockCache(0))
     for entry in known.entries:
-        found = damages(loader, entry)
-        lost += found
-        if found:
+        damage = damages(loader, entry)
+        lost += damage
+        if damage:
             bad.add(entry.catalogue if isinstance(entry, SegmentEntry) else entry.id)
     whole = replace(
         known,

@@ -109,8 +109,8 @@ def conflicts(
     ``covered`` returns the data files of a catalogue. It is called only for catalogues that were
     added since ``base``.
     """
-    found = (_broken(one, base, head, between, covered) for one in requirements)
-    return tuple(conflict for conflict in found if conflict is not None)
+    results = (_broken(one, base, head, between, covered) for one in requirements)
+    return tuple(conflict for conflict in results if conflict is not None)
 
 
 def _broken(
@@ -138,17 +138,17 @@ def _broken(
                     detail=f"the state of commit {requirement.number} has been removed",
                 )
         case SegmentsLive():
-            gone = set(requirement.paths) - {entry.path for entry in head.segments}
-            if gone:
-                return _gone(requirement, sorted(gone), between)
+            missing = set(requirement.paths) - {entry.path for entry in head.segments}
+            if missing:
+                return _gone(requirement, sorted(missing), between)
         case CataloguesLive():
-            gone = set(requirement.ids) - {entry.id for entry in head.catalogues}
-            if gone:
-                return _gone(requirement, sorted(gone), between)
+            missing = set(requirement.ids) - {entry.id for entry in head.catalogues}
+            if missing:
+                return _gone(requirement, sorted(missing), between)
         case NoOtherSegments():
-            wanted, known = set(requirement.catalogues), set(requirement.paths)
+            needed, allowed = set(requirement.catalogues), set(requirement.paths)
             for entry in head.segments:
-                if entry.catalogue in wanted and entry.path not in known:
+                if entry.catalogue in needed and entry.path not in allowed:
                     return Conflict(
                         requirement=requirement, detail=f"{entry.path} would have no catalogue"
                     )
@@ -177,9 +177,9 @@ def _covered(
     between: Sequence[Commit],
     covered: Callable[[CatalogueEntry], pa.ChunkedArray],
 ) -> Conflict | None:
-    known = {entry.id for entry in base.catalogues}
+    base_ids = {entry.id for entry in base.catalogues}
     for entry in head.catalogues:
-        if entry.id in known:
+        if entry.id in base_ids:
             continue
         paths = covered(entry)
         both = paths.filter(pc.is_in(paths, value_set=requirement.paths))

@@ -105,11 +105,11 @@ class SegmentLoader:
 
         def make() -> tuple[np.ndarray, int]:
             sha256 = hashlib.sha256
-            found = bytearray()
+            joined = bytearray()
             for batch in self._decoded(entry, ["path"]).to_batches(_DIGESTED):
                 for path in batch.column(0).cast(pa.binary()).to_pylist():
-                    found += sha256(secret + path).digest()[:DIGEST_BYTES]
-            return np.frombuffer(found, np.uint8), len(found) + 500
+                    joined += sha256(secret + path).digest()[:DIGEST_BYTES]
+            return np.frombuffer(joined, np.uint8), len(joined) + 500
 
         kind = ("digests", hashlib.sha256(secret).digest())
         digests: np.ndarray = self.cache.get(self._key(entry, kind), make)

@@ -51,8 +51,10 @@ def key_sample(
 
 
 def _some_keys(blocks: Blocks, count: int) -> pa.Array:
-    held = np.flatnonzero(np.diff(blocks.offsets) > 0)
-    at = held[np.unique(np.linspace(0, len(held) - 1, min(count, len(held))).astype(np.int64))]
+    with_files = np.flatnonzero(np.diff(blocks.offsets) > 0)
+    at = with_files[
+        np.unique(np.linspace(0, len(with_files) - 1, min(count, len(with_files))).astype(np.int64))
+    ]
     return _decoded(blocks, blocks.keys.take(pa.array(at)))
 
 

@@ -36,8 +36,8 @@ class Snapshot:
     @classmethod
     def from_checkpoint(cls, checkpoint: Checkpoint) -> Self:
         """Return the state that a checkpoint stores."""
-        held = {field.name: getattr(checkpoint, field.name) for field in fields(checkpoint)}
-        return cls(**held, checkpoint=checkpoint.number)
+        values = {field.name: getattr(checkpoint, field.name) for field in fields(checkpoint)}
+        return cls(**values, checkpoint=checkpoint.number)
 
     def to_checkpoint(self) -> Checkpoint:
         """Return the checkpoint that stores this state."""
@@ -156,9 +156,9 @@ class Replay:
                 raise _broken(commit.number, f"{entry.path} is below an unknown root")
         self._catalogues.update((entry.id, entry) for entry in commit.add_catalogues)
         for segment in commit.add_segments:
-            known = self._segments.get(segment.path)
+            earlier = self._segments.get(segment.path)
             # otherwise the files of the other catalogue would lose their keys
-            if known is not None and known.catalogue != segment.catalogue:
+            if earlier is not None and earlier.catalogue != segment.catalogue:
                 raise _broken(commit.number, f"{segment.path} belongs to two catalogues")
             self._segments[segment.path] = segment
 

@@ -146,17 +146,17 @@ def _kept_from(store: IndexStore, head: Snapshot, commits: list[Commit], first: 
 
 def _made_at(commit: Commit) -> datetime:
     try:
-        made = datetime.fromisoformat(commit.created_at)
+        created = datetime.fromisoformat(commit.created_at)
     except ValueError:
         return datetime.now(UTC)
-    return made if made.tzinfo is not None else made.replace(tzinfo=UTC)
+    return created if created.tzinfo is not None else created.replace(tzinfo=UTC)
 
 
 def _announced(
     store: IndexStore, retention: _Retention, retain_commits: int, before: datetime
 ) -> _Retention:
     """Commit which states are kept, before objects of other states are deleted."""
-    for left in reversed(range(_ATTEMPTS)):
+    for attempts_left in reversed(range(_ATTEMPTS)):
         if retention.retained_from == retention.head.retained_from:
             break
         try:
@@ -174,7 +174,7 @@ def _announced(
                 (HeadIs(number=retention.head.number),),
             )
         except CommitConflictError:
-            if not left:
+            if not attempts_left:
                 raise
             retention = _retention(store, retain_commits, before)
         else:

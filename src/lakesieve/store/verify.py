@@ -54,16 +54,16 @@ def verify(store: IndexStore) -> Verified:
             raise
         damage = Damage(path="log/", problem=error.message)
         return Verified(commit=-1, commits=0, objects=0, bytes=0, damaged=(damage,))
-    found = log_damages(store, head)
+    damage_list = log_damages(store, head)
     loader = SegmentLoader(store.storage, head, BlockCache(0))
     for entry in head.entries:
-        found += damages(loader, entry)
+        damage_list += damages(loader, entry)
     return Verified(
         commit=head.number,
         commits=head.number - head.retained_from + 1,
         objects=len(head.entries),
         bytes=sum(entry.size for entry in head.entries),
-        damaged=tuple(found),
+        damaged=tuple(damage_list),
     )
 
 
@@ -86,18 +86,18 @@ def damages(loader: SegmentLoader, entry: CatalogueEntry | SegmentEntry) -> list
 
 def log_damages(store: IndexStore, head: Snapshot) -> list[Damage]:
     """Return the damage of the log of an index whose last state can be read."""
-    found = []
+    damage = []
     try:
         for _ in store.log.states(head.retained_from, head.number):
             pass
     except LakesieveError as error:
-        found.append(_damage("log/", error))
+        damage.append(_damage("log/", error))
     for number in store.log.listing(head.retained_from).checkpoints:
         try:
             store.log.checkpoint(number)
         except LakesieveError as error:
-            found.append(_damage(checkpoint_path(number), error))
-    return found
+            damage.append(_damage(checkpoint_path(number), error))
+    return damage
 
 
 def _damage(path: str, error: LakesieveError) -> Damage:

@@ -76,8 +76,8 @@ def avro_records(
     parts = [_MAGIC, _number(len(plain)), *pairs, _number(0), sync]
     for count, block in _decompressed(data, most):
         parts += [_number(count), _number(len(block)), block, sync]
-    wanted = None if fields is None else _chosen(schema, fields)
-    records: Iterator[Any] = fastavro.reader(BytesIO(b"".join(parts)), wanted)
+    reader_schema = None if fields is None else _chosen(schema, fields)
+    records: Iterator[Any] = fastavro.reader(BytesIO(b"".join(parts)), reader_schema)
     return records
 
 

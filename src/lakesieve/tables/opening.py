@@ -80,7 +80,9 @@ def _named(name: TableName, catalog: str | None, warehouse: str) -> TableReader:
     from lakesieve.tables.iceberg.table import IcebergReader
 
     parts = name.identifier()
-    known = catalog_names() if catalog is not None or parts[0] != EMBEDDED_CATALOG else frozenset()
+    catalogs = (
+        catalog_names() if catalog is not None or parts[0] != EMBEDDED_CATALOG else frozenset()
+    )
     if catalog is None:
         if len(parts) > 2 and parts[0] == EMBEDDED_CATALOG:
             location = "/".join((normalized(warehouse), *parts[1:]))
@@ -88,10 +90,10 @@ def _named(name: TableName, catalog: str | None, warehouse: str) -> TableReader:
         catalog, parts = parts[0], parts[1:]
     elif len(parts) > 2 and parts[0] == catalog:
         parts = parts[1:]
-    if catalog not in known or len(parts) < 2:
-        listed = ", ".join(sorted(known)) or "none"
+    if catalog not in catalogs or len(parts) < 2:
+        listing = ", ".join(sorted(catalogs)) or "none"
         raise InvalidInputError(
-            f"{name.text!r} is not in a known catalog. PyIceberg's configuration has: {listed}.",
+            f"{name.text!r} is not in a known catalog. PyIceberg's configuration has: {listing}.",
             kind=ErrorKind.NOT_A_TABLE,
             hint=f"Name a table as {FORMS}. Describe catalogs in .pyiceberg.yaml, or in variables "
             "such as PYICEBERG_CATALOG__NAME__URI.",

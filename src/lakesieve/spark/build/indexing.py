@@ -134,16 +134,16 @@ def failure(errors: Mapping[str, Exception | None]) -> Exception | None:
     if not rest and all(error is first for error in failed.values()):
         return first
     named = f"The index {name} failed" if len(failed) == 1 else f"{_named(failed)} failed, {name}"
-    done = f"{_named(rest)} {'is' if len(rest) == 1 else 'are'} complete." if rest else ""
+    finished = f"{_named(rest)} {'is' if len(rest) == 1 else 'are'} complete." if rest else ""
     clear = explained(first) or first
     if isinstance(clear, LakesieveError):
         kind, message, hint = type(clear), clear.message, clear.hint
-        return kind(f"{named}: {message}", kind=clear.kind, hint=f"{hint} {done}".strip())
+        return kind(f"{named}: {message}", kind=clear.kind, hint=f"{hint} {finished}".strip())
     last = str(first).strip().splitlines()[-1:] or [""]
     return LakesieveError(
         f"{named}: {type(first).__name__}: {last[0].strip()}",
         kind=ErrorKind.BUILD_FAILED,
-        hint=done,
+        hint=finished,
     )
 
 

@@ -105,15 +105,15 @@ class Watch:
     def _fraction(self) -> float:
         """Return the share of the tasks that are complete."""
         tracker = self._context.statusTracker()
-        done = total = 0
+        completed = total = 0
         for job in tracker.getJobIdsForGroup(self._tag):
             info = tracker.getJobInfo(job)
             for stage in info.stageIds if info else ():
                 stage_info = tracker.getStageInfo(stage)
                 if stage_info is not None:
-                    done += stage_info.numCompletedTasks
+                    completed += stage_info.numCompletedTasks
                     total += stage_info.numTasks
-        return done / total if total else 0.0
+        return completed / total if total else 0.0
 
     def _tell(self, state: _State, fraction: float) -> None:
         if self._callback is None:

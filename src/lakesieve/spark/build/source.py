@@ -175,8 +175,8 @@ class Source:
 
     def counted(self, rule: InstalledRule) -> Source:
         """Return the source with the row count of each file, read if the metadata lacks it."""
-        known = self.files.column("records")
-        if known.null_count == 0:
+        records = self.files.column("records")
+        if records.null_count == 0:
             return self
         with rule.raw_reads(self.selected()) as selection:
             rows = self.table.raw_rows(
@@ -185,6 +185,6 @@ class Source:
             counts = arrow_of(rows.groupBy("file").count())
         check_unseen(self.table.reader, self.files, self.scanned, counts.column("file"))
         positions = pc.index_in(self.scanned, value_set=counts.column("file"))
-        counted = pc.coalesce(known, pc.fill_null(counts.column("count").take(positions), 0))
+        counted = pc.coalesce(records, pc.fill_null(counts.column("count").take(positions), 0))
         at = self.files.column_names.index("records")
         return replace(self, files=self.files.set_column(at, "records", counted))

@@ -176,9 +176,9 @@ class _KeyBuffer:
 
     def tally(self) -> pa.Table:
         """Return the rows, nulls and repeats of the data files that rows came from."""
-        seen = np.flatnonzero(self._rows)
-        counts = (self._rows[seen], self._nulls[seen], self._repeats[seen])
-        return pa.table([seen.astype(np.int32), *counts], names=["ordinal", *_COUNTS])
+        files_seen = np.flatnonzero(self._rows)
+        counts = (self._rows[files_seen], self._nulls[files_seen], self._repeats[files_seen])
+        return pa.table([files_seen.astype(np.int32), *counts], names=["ordinal", *_COUNTS])
 
 
 def _fewer(before: np.ndarray, after: np.ndarray) -> np.ndarray:

@@ -156,9 +156,9 @@ def _touched(changer: RowChanger, rows: DataFrame, count: int) -> tuple[ChangeOu
     on = [quoted(name) for name in changer.on]
     keyed = changer.changes.frame().select(*on, F.input_file_name().alias(file))
     touched = keyed.join(rows.select(*on), changer.on, "left_semi")
-    held, files, keys = touched.agg(
+    row_count, files, keys = touched.agg(
         F.count("*"), F.count_distinct(F.col(quoted(file))), F.count_distinct(F.struct(*on))
     ).collect()[0]
     if changer.request.operation == "upsert":
-        return ChangeOutcome(inserted=count - keys, updated=held, deleted=0), files
-    return ChangeOutcome(inserted=0, updated=0, deleted=held), files
+        return ChangeOutcome(inserted=count - keys, updated=row_count, deleted=0), files
+    return ChangeOutcome(inserted=0, updated=0, deleted=row_count), files

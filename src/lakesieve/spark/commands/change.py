@@ -96,13 +96,18 @@ class RowChanger:
         on = [_top_level(column.path) for column in columns]
         changes.check(on, request.txn)
         target = changes.frame()
-        given = rows_in(source, request.spark, target) if isinstance(source, str) else source
+        given_frame = rows_in(source, request.spark, target) if isinstance(source, str) else source
         # check the types of keys first, because their error is clearer
-        given_keys(given, columns, request.table)
+        given_keys(given_frame, columns, request.table)
         names = on if request.operation == "delete" else None
-        given = given_rows(given, target, names, request.table)
+        given_frame = given_rows(given_frame, target, names, request.table)
         return cls(
-            request=request, table=opened, changes=changes, columns=columns, on=on, given=given
+            request=request,
+            table=opened,
+            changes=changes,
+            columns=columns,
+            on=on,
+            given=given_frame,
         )
 
     @contextmanager

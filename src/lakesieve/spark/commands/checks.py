@@ -105,13 +105,13 @@ def check_references(
     columns, parent_columns = _as_many(columns, parent_columns)
     opened = open_table(spark, parent)
     version = opened.reader.version()
-    wanted = key_columns(opened.reader, version, parent_columns)
-    keys, names = _keys_of(child, columns, wanted, spark)
-    given_keys(keys, wanted, parent)
-    held = HeldKeys(opened, wanted, spark, location)
+    parent_keys = key_columns(opened.reader, version, parent_columns)
+    keys, names = _keys_of(child, columns, parent_keys, spark)
+    given_keys(keys, parent_keys, parent)
+    lookup = HeldKeys(opened, parent_keys, spark, location)
     distinct = cache_rows(without_nulls(keys).distinct(), shuffled=True)
     with installed_rule(spark).skipping(location, storage_options(spark)):
-        orphans = held.without(distinct, names, version)
+        orphans = lookup.without(distinct, names, version)
         examples = _texts(orphans.rows, limit)
     for one in {id(distinct): distinct, id(orphans): orphans}.values():
         one.release()
@@ -123,9 +123,9 @@ def check_references(
         version=version.id,
         violations=orphans.count,
         examples=examples,
-        files_read=held.files_read,
+        files_read=lookup.files_read,
         files=0 if version.id is None else opened.reader.live_files(version).num_rows,
-        index=held.index,
+        index=lookup.index,
         seconds=time.perf_counter() - started,
     )
 

@@ -99,9 +99,9 @@ def _confirmed(
     names = [f"key_{at}" for at in range(len(looked_up.columns))]
     possible = keys if looked_up.uncovered else keys.where(F.size(NUMBERS) > 0)
     with read_by_plan(table, version, plan, looked_up.columns) as rows:
-        held = rows_with_keys(rows, possible, are_few=cached.count <= FEW).distinct()
+        present = rows_with_keys(rows, possible, are_few=cached.count <= FEW).distinct()
         # cached inside the context, because the plan applies only to reads planned now
-        marked = cache_rows(held, shuffled=True).rows.withColumn("held", F.lit(True))
+        marked = cache_rows(present, shuffled=True).rows.withColumn("held", F.lit(True))
     joined = keys.join(marked, same_keys(keys, marked, names), "left")
     is_held = marked["held"].isNotNull()
     none = F.array().cast("array<string>")

@@ -137,10 +137,10 @@ class _DuplicateSearch:
             return self._of_all_rows()
         live = self._table.reader.live_files(self._version)
         self.files = self.files_read = live.num_rows
-        wanted = {column.field_id for column in self._columns}
+        field_ids = {column.field_id for column in self._columns}
         indexes, self.reasons = usable_indexes(self._spark, self._table, location)
         for index in indexes:
-            if {key.field_id for key in index.definition.columns} != wanted:
+            if {key.field_id for key in index.definition.columns} != field_ids:
                 continue
             columns = indexed_columns(
                 index.definition, self._table.reader, self._version, strict=False
@@ -230,16 +230,18 @@ class _DuplicateSearch:
         if by_bits is not None:
             # this needs no Python worker
             shift, buckets = by_bits
-            wanted = F.broadcast(frame_of_rows(self._spark, buckets))
+            bucket_rows = F.broadcast(frame_of_rows(self._spark, buckets))
             key = F.col(order[0]).cast("bigint")
             same = F.shiftright(key, shift) == F.col("bucket")
-            return rows.join(wanted, same & key.between(F.col("first"), F.col("last")), "left_semi")
+            return rows.join(
+                bucket_rows, same & key.between(F.col("first"), F.col("last")), "left_semi"
+            )
         stage = partial(_in_ranges, ranges=ranges, types=key_types(columns))
         types = dict(rows.dtypes)
         passed = {name: "binary" if kind == "string" else kind for name, kind in types.items()}
-        given = rows.select(*(F.col(name).cast(passed[name]).alias(name) for name in order))
+        keys = rows.select(*(F.col(name).cast(passed[name]).alias(name) for name in order))
         schema = ", ".join(f"{name} {passed[name]}" for name in order)
-        some = in_workers(given, stage, schema)
+        some = in_workers(keys, stage, schema)
         return some.select(*(F.col(name).cast(types[name]).alias(name) for name in self._names))
 
     def _keys_of_files(self, index: OpenedIndex, numbers: np.ndarray) -> CachedRows:

@@ -78,9 +78,9 @@ class HeldKeys:
 
     def _leading(self, index: OpenedIndex) -> int:
         """Count the leading columns of an index that are key columns."""
-        wanted = {column.field_id for column in self._columns}
+        field_ids = {column.field_id for column in self._columns}
         fields = (key.field_id for key in index.definition.columns)
-        return sum(1 for _ in itertools.takewhile(wanted.__contains__, fields))
+        return sum(1 for _ in itertools.takewhile(field_ids.__contains__, fields))
 
     def without(
         self,
@@ -116,16 +116,16 @@ class HeldKeys:
             local = local_frame(self._spark, at_hand.rename_columns(names), keys.schema)
         self._rule.forget()
         with read_by_plan(self._table, version, plan, self._columns) as rows:
-            sought = keys if local is None else local
-            held = rows_with_keys(rows, sought, are_few=are_few, nulls_equal=False)
+            keys_to_find = keys if local is None else local
+            present = rows_with_keys(rows, keys_to_find, are_few=are_few, nulls_equal=False)
             # planned inside the context, because the plan applies only to reads planned now
-            left = None if local is None else self._left_of_few(given, on, held)
-            if left is None:
-                left = _left_of_many(given, on, held, are_few=are_few)
+            new_rows = None if local is None else self._left_of_few(given, on, present)
+            if new_rows is None:
+                new_rows = _left_of_many(given, on, present, are_few=are_few)
         if after is None:
             counts = [row["files_read"] for row in self._rule.report() if row.get("files_total")]
             self.files_read = max(counts, default=None)
-        return left
+        return new_rows
 
     def _left_of_few(
         self, given: CachedRows, on: Sequence[str], held: DataFrame
@@ -149,9 +149,11 @@ class HeldKeys:
         if keys is None:
             return None
         count = given.count - len(distinct.codes)
-        left = _without_keys(given.rows, on, keys, are_few=True)
+        new_rows = _without_keys(given.rows, on, keys, are_few=True)
         # a few rows become one file in each partition of the table
-        return CachedRows(rows=left.coalesce(1) if count <= _ONE_FILE else left, count=count)
+        return CachedRows(
+            rows=new_rows.coalesce(1) if count <= _ONE_FILE else new_rows, count=count
+        )
 
     @contextmanager
     def skipping_before(self, version: TableVersion, *, when: bool) -> Iterator[None]:
@@ -195,9 +197,11 @@ class HeldKeys:
                 numbers = numbers_of_keys(chosen, index, columns, self._table)
             else:
                 few = pa.table([at_hand.column(place) for place in leading], names=names)
-                given = GivenKeys(few, columns, self._table.reader.name)
-                codes = sorted_codes(given.key_types, given.values, is_prefix=given.is_prefix).codes
-                _, numbers = files_of_codes(index, codes, is_prefix=given.is_prefix)
+                local_keys = GivenKeys(few, columns, self._table.reader.name)
+                codes = sorted_codes(
+                    local_keys.key_types, local_keys.values, is_prefix=local_keys.is_prefix
+                ).codes
+                _, numbers = files_of_codes(index, codes, is_prefix=local_keys.is_prefix)
         except Exception as error:  # noqa: BLE001 - then all files are read
             self.reasons.append(broken_index(index.definition.name, error))
             return None
@@ -213,9 +217,9 @@ def _left_of_many(
     if not keys.count:
         keys.release()
         return given
-    left = cache_rows(_without_keys(given.rows, on, keys.rows, are_few=are_few))
+    new_rows = cache_rows(_without_keys(given.rows, on, keys.rows, are_few=are_few))
     keys.release()
-    return left
+    return new_rows
 
 
 def _without_keys(

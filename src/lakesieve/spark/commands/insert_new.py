@@ -113,15 +113,15 @@ def _insert_new(rows: DataFrame | str, request: ChangeRequest, duplicates: str) 
     changer = RowChanger.prepare(rows, request)
     with refreshing_itself(changer.table, does=request.refreshes):
         with changer.under_way(changer.given) as rows_once:
-            given = _checked(rows_once, changer, duplicates)
-            held = HeldKeys(changer.table, changer.columns, request.spark, request.location)
-            outcome = _inserted(given, changer, held)
-            given.rows.release()
+            given_rows = _checked(rows_once, changer, duplicates)
+            lookup = HeldKeys(changer.table, changer.columns, request.spark, request.location)
+            outcome = _inserted(given_rows, changer, lookup)
+            given_rows.rows.release()
         return changer.result(
             replace(outcome, updated=0, deleted=0),
-            keys=given.rows.count,
-            files_read=None if outcome.known else held.files_read,
-            reasons=held.reasons,
+            keys=given_rows.rows.count,
+            files_read=None if outcome.known else lookup.files_read,
+            reasons=lookup.reasons,
         )
 
 

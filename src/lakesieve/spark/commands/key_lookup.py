@@ -153,7 +153,7 @@ def look_up(
     name = table.reader.name
     leading = key_columns_of(keys.columns, columns, name)
     _check_names(leading, name, taken)
-    given = given_keys(keys, leading, name)
+    key_columns = given_keys(keys, leading, name)
     live = table.reader.live_files(version)
     table_paths = live.column("location" if "location" in live.column_names else "path")
     covered = index.paths()
@@ -163,8 +163,8 @@ def look_up(
     is_live[positions.drop_null().to_numpy()] = True
     task = LookUpTask.of(
         index,
-        given,
-        is_prefix=len(given) < len(columns),
+        key_columns,
+        is_prefix=len(key_columns) < len(columns),
         live=is_live,
         rewritable="modified" in live.column_names,
     )
@@ -175,9 +175,9 @@ def look_up(
         paths = pc.coalesce(by_number, covered).to_pylist()
         spelled = keys.sparkSession.sparkContext.broadcast(paths)
     return KeyFiles(
-        rows=_looked_up(keys, given, task, spelled, at_once=at_once),
+        rows=_looked_up(keys, key_columns, task, spelled, at_once=at_once),
         columns=leading,
-        names=[key.name for key in given],
+        names=[key.name for key in key_columns],
         uncovered=tuple(table_paths.filter(pc.is_null(positions)).to_pylist()),
         files=live.num_rows,
         commit=task.commit,
@@ -193,9 +193,9 @@ def numbers_of_keys(
     """
     from pyspark.sql import functions as F
 
-    given = given_keys(keys, columns[: len(keys.columns)], table.reader.name)
-    task = LookUpTask.of(index, given, is_prefix=len(given) < len(columns))
-    rows = _looked_up(keys, given, task).select(F.explode(NUMBERS)).distinct().collect()
+    key_columns = given_keys(keys, columns[: len(keys.columns)], table.reader.name)
+    task = LookUpTask.of(index, key_columns, is_prefix=len(key_columns) < len(columns))
+    rows = _looked_up(keys, key_columns, task).select(F.explode(NUMBERS)).distinct().collect()
     return np.array([row[0] for row in rows], np.int64)
 
 
@@ -267,9 +267,9 @@ def files_of_keys(
         values = len(codes) - codes.null_count
         last = codes[values - 1] if values else last
         which, numbers = files_of_codes(index, codes, is_prefix=task.is_prefix)
-        kept = live[numbers]
+        is_live = live[numbers]
         yield from _with_lists(
-            keys.take(pa.array(rows)), which[kept], numbers[kept], names, task.batch_pairs
+            keys.take(pa.array(rows)), which[is_live], numbers[is_live], names, task.batch_pairs
         )
 
 

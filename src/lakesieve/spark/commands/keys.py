@@ -59,9 +59,9 @@ def _fields_of(rows: DataFrame, names: Sequence[str], hint: str) -> list[StructF
             kind=ErrorKind.COLUMN_NOT_FOUND,
             hint=hint,
         )
-    given = [name.lower() for name in rows.columns]
+    frame_names = [name.lower() for name in rows.columns]
     for name in names:
-        if given.count(name.lower()) > 1:
+        if frame_names.count(name.lower()) > 1:
             raise InvalidInputError(
                 f"The given frame has the column {name} twice.",
                 kind=ErrorKind.INVALID_ARGUMENT,
@@ -104,24 +104,24 @@ def given_rows(
     """Return the columns of a frame by name, in the order and with the types of a table."""
     from pyspark.sql import functions as F
 
-    wanted = [f for f in target.schema.fields if names is None or f.name in names]
+    target_fields = [f for f in target.schema.fields if names is None or f.name in names]
     hint = f"Give all columns of {table}." if names is None else "Give the key columns."
-    given = _fields_of(rows, [field.name for field in wanted], hint)
-    known = {field.name.lower() for field in wanted}
-    unknown = [name for name in rows.columns if name.lower() not in known]
+    frame_fields = _fields_of(rows, [field.name for field in target_fields], hint)
+    target_names = {field.name.lower() for field in target_fields}
+    unknown = [name for name in rows.columns if name.lower() not in target_names]
     if unknown and names is None:
         raise InvalidInputError(
             f"{table} has no column {', '.join(unknown)}.",
             kind=ErrorKind.INVALID_ARGUMENT,
             hint="Remove the column from the given frame, or add it to the table first.",
         )
-    for mine, theirs in zip(given, wanted, strict=True):
+    for mine, theirs in zip(frame_fields, target_fields, strict=True):
         if not _fits(mine.dataType, theirs.dataType):
             raise _other_type(mine, f"but {table} has type {theirs.dataType.simpleString()}")
     return rows.select(
         *(
             F.col(quoted(mine.name)).cast(theirs.dataType).alias(theirs.name)
-            for mine, theirs in zip(given, wanted, strict=True)
+            for mine, theirs in zip(frame_fields, target_fields, strict=True)
         )
     )
 

@@ -283,8 +283,8 @@ class _Run:
 
 
 def _data_folder(table: Any) -> str:
-    given = table.properties().get("write.data.path")
-    return str(given).rstrip("/") if given else str(table.location()).rstrip("/") + "/data"
+    folder = table.properties().get("write.data.path")
+    return str(folder).rstrip("/") if folder else str(table.location()).rstrip("/") + "/data"
 
 
 def _delete_others(storage: Storage, keep: set[str]) -> None:

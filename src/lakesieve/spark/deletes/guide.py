@@ -71,15 +71,15 @@ def narrow(
     usable, unfit = usable_indexes(indexes, kinds, uuid)
     reasons += unfit
     for kind in deletes.kinds_of():
-        found = _best(kind, usable)
-        if found is None:
+        index = _best(kind, usable)
+        if index is None:
             continue
         try:
-            reasons.append(_narrow(spark, deletes, kind, found, types))
+            reasons.append(_narrow(spark, deletes, kind, index, types))
         except Exception as error:  # noqa: BLE001 - without the index all data files are read
             # the error of a worker contains the worker's whole stack
             short = error if isinstance(error, LakesieveError) else OSError(_first_line(error))
-            reasons.append(broken_index(found.definition.name, short))
+            reasons.append(broken_index(index.definition.name, short))
     return reasons
 
 
@@ -111,16 +111,16 @@ def _narrow(
     files = deletes.java.reachedBy(kind.number)
     reached = lines_of(iter(files.paths, ""))
     positions = pc.index_in(normal_paths(reached), value_set=paths)
-    known = positions.drop_null().to_numpy()
-    wanted = np.zeros(len(paths), bool)
-    wanted[known] = True
+    covered_numbers = positions.drop_null().to_numpy()
+    is_reached = np.zeros(len(paths), bool)
+    is_reached[covered_numbers] = True
     by_id = {c.field_id: c.path for c in kind.columns}
     keys = [column(by_id[c.field_id]).alias(f"key_{n}") for n, c in enumerate(definition.columns)]
     stage = holders(
         index.storage,
         index.snapshot,
         tuple(types[c.field_id] for c in definition.columns),
-        wanted,
+        is_reached,
     )
     names = [f"key_{n}" for n in range(len(keys))]
     deleted = deletes.delete_rows(kind).select(*keys)
@@ -130,13 +130,16 @@ def _narrow(
     tasks = max(1, min(most, kind.records // _TASK_ROWS))
     in_order = deleted.repartitionByRange(tasks, *names).sortWithinPartitions(*names)
     masks = in_workers(in_order, stage, _HELD).collect()
-    held = np.zeros(len(paths), bool)
+    has_deleted_key = np.zeros(len(paths), bool)
     for row in masks:
-        held |= np.unpackbits(np.frombuffer(row.held, np.uint8), count=len(paths)).astype(bool)
+        has_deleted_key |= np.unpackbits(
+            np.frombuffer(row.held, np.uint8), count=len(paths)
+        ).astype(bool)
     free = np.array(pc.is_valid(positions))
-    free[free] = ~held[known]
+    free[free] = ~has_deleted_key[covered_numbers]
     files.narrow(np.packbits(free, bitorder="little").tobytes())
-    detail = f"{definition.name}: {np.count_nonzero(held[known])} of {len(reached)} data files"
+    count = np.count_nonzero(has_deleted_key[covered_numbers])
+    detail = f"{definition.name}: {count} of {len(reached)} data files"
     return Reason(code=ReasonCode.INDEX_USED, detail=f"{detail} hold a deleted key")
 
 
@@ -147,18 +150,18 @@ def holders(
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         index = OpenedIndex.at(IndexStore(storage), state, in_order=True)
-        held = np.zeros(len(wanted), bool)
+        has_deleted_key = np.zeros(len(wanted), bool)
         for rows in gathered(batches, _BATCH_ROWS, first=_FIRST_ROWS):
             # once every wanted file is known to hold a deleted key, the rest need not be looked up
-            if np.all(held[wanted]):
+            if np.all(has_deleted_key[wanted]):
                 continue
             codes = encode_rows(types, [c.combine_chunks() for c in rows.columns])
             if codes.null_count:
-                held |= index.flagged("has_null")
+                has_deleted_key |= index.flagged("has_null")
                 codes = codes.drop_null()
             if len(codes):
                 distinct, _ = sort_pairs(codes, np.zeros(len(codes), np.int32))
-                held[index.points(distinct)[1]] = True
-        yield pa.record_batch([pa.array([np.packbits(held).tobytes()])], names=["held"])
+                has_deleted_key[index.points(distinct)[1]] = True
+        yield pa.record_batch([pa.array([np.packbits(has_deleted_key).tobytes()])], names=["held"])
 
     return run

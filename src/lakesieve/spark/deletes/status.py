@@ -119,5 +119,5 @@ def _tasks_of_executors(spark: SparkSession) -> list[int]:
     """Return how many tasks each executor that has registered so far runs at once."""
     context: Any = spark.sparkContext._jsc.sc()
     executors = context.statusStore().executorList(True)
-    listed = (executors.apply(at) for at in range(executors.size()))
-    return [int(one.maxTasks()) for one in listed if str(one.id()) != "driver"]
+    executor_infos = (executors.apply(at) for at in range(executors.size()))
+    return [int(one.maxTasks()) for one in executor_infos if str(one.id()) != "driver"]

@@ -56,10 +56,10 @@ def _zipped(folder: Path) -> Path:
     """Pack a package into an archive that is deleted when this process ends."""
     there = tempfile.mkdtemp(prefix="lakesieve-ship-")
     atexit.register(shutil.rmtree, there, ignore_errors=True)
-    made = Path(there) / f"{folder.name}.zip"
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+    archive_path = Path(there) / f"{folder.name}.zip"
+    with zipfile.ZipFile(archive_path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for path in sorted(folder.rglob("*")):
             below = path.relative_to(folder)
             if path.is_file() and not _LEFT_OUT.intersection(below.parts):
                 archive.write(path, below.as_posix())
-    return made
+    return archive_path

@@ -85,13 +85,13 @@ def formats_of(version: SparkVersion) -> list[FormatSpec]:
 
 def check_formats(version: SparkVersion, formats: Iterable[str]) -> None:
     """Check that a version of Spark can read tables of some formats."""
-    wanted = [FORMATS[name] for name in sorted(set(formats))]
-    missing = [spec.name for spec in wanted if not spec.runs_on(version.name)]
+    specs = [FORMATS[name] for name in sorted(set(formats))]
+    missing = [spec.name for spec in specs if not spec.runs_on(version.name)]
     if missing:
         others = [
             other.name
             for other in SPARK_VERSIONS
-            if all(spec.runs_on(other.name) for spec in wanted)
+            if all(spec.runs_on(other.name) for spec in specs)
         ]
         raise UnsupportedError(
             f"There is no runtime of {', '.join(missing)} tables for Spark {version.name}.",

@@ -32,10 +32,10 @@ def java_array(spark: SparkSession, name: str, items: tuple[Any, ...]) -> Any:
 
 def java_list(spark: SparkSession, items: tuple[Any, ...] = ()) -> Any:
     """Return a Java list that can grow."""
-    made = java_class(spark, "java.util.ArrayList")()
+    java = java_class(spark, "java.util.ArrayList")()
     for item in items:
-        made.add(item)
-    return made
+        java.add(item)
+    return java
 
 
 def scala_seq(spark: SparkSession, items: Any) -> Any:

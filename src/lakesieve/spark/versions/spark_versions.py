@@ -136,8 +136,8 @@ def by_number(frame: DataFrame, count: int, column: str) -> DataFrame:
     tried = spark.range(16 * count + 64).selectExpr("id", f"pmod(hash(id), {count}) AS partition")
     for row in tried.groupBy("partition").min("id").collect():
         stand_ins[row[0]] = row[1]
-    known = F.array(*(F.lit(stand_in).cast("long") for stand_in in stand_ins))
-    return frame.repartition(count, known[F.col(column)])
+    literals = F.array(*(F.lit(stand_in).cast("long") for stand_in in stand_ins))
+    return frame.repartition(count, literals[F.col(column)])
 
 
 def error_class(error: PySparkException) -> str:

@@ -117,8 +117,8 @@ def read_parquet(data: bytes) -> LogPart:
     file = pq.ParquetFile(pa.BufferReader(data))
     names = file.schema_arrow.names
     for name in (*_TABLE_ACTIONS, "sidecar"):
-        found = file.read(columns=[name]).column(name).drop_null() if name in names else ()
-        for action in found:
+        actions = file.read(columns=[name]).column(name).drop_null() if name in names else ()
+        for action in actions:
             if name == "sidecar":
                 part.sidecars.append(action["path"].as_py())
             else:

@@ -186,9 +186,9 @@ class DeltaLog:
         settings = newest.configuration
         if not _is_stamped(settings):
             return _by_file(files, earliest, newest.version + 1, moment_ms)
-        given = [settings.get(name) for name in (_STAMPED_FROM, _STAMPED_SINCE)]
+        stamps = [settings.get(name) for name in (_STAMPED_FROM, _STAMPED_SINCE)]
         try:
-            first, since = map(int, given if given != [None, None] else (earliest, -1))  # type: ignore[arg-type]
+            first, since = map(int, stamps if stamps != [None, None] else (earliest, -1))  # type: ignore[arg-type]
         except (TypeError, ValueError) as error:
             raise self.unreadable(f"{_STAMPED_FROM} or {_STAMPED_SINCE} is not a number") from error
         if since > moment_ms and first > earliest:
@@ -201,8 +201,8 @@ class DeltaLog:
         """Return the time that a commit records."""
         first = self._storage.get(info.path, most=_LARGEST).partition(b"\n")[0]
         try:
-            found = [value for name, value in json_actions(first) if name == "commitInfo"]
-            return int(found[0]["inCommitTimestamp"])
+            infos = [value for name, value in json_actions(first) if name == "commitInfo"]
+            return int(infos[0]["inCommitTimestamp"])
         except (*_DAMAGES, IndexError) as error:
             raise self.unreadable(f"{info.path} does not record its time") from error
 
@@ -214,13 +214,13 @@ class DeltaLog:
             after = 0
         first = f"{after:020d}" if after > 0 else ""
         files = LogFiles.of(self._storage.objects("", after=first))
-        found = files.segment(version)
-        if found is None and first:
+        segment = files.segment(version)
+        if segment is None and first:
             # the hint points to a checkpoint that does not exist
             files = LogFiles.of(self._storage.objects(""))
-            found = files.segment(version)
-        if found is not None:
-            return found
+            segment = files.segment(version)
+        if segment is not None:
+            return segment
         if not files:
             raise NotFoundError(
                 f"No Delta table exists at {self._storage.parent.location}.",
@@ -267,7 +267,7 @@ def _modified(info: ObjectInfo) -> int:
 
 def _by_file(files: LogFiles, start: int, end: int, moment_ms: int) -> int | None:
     """Return the newest of some commits whose file time is not later than ``moment_ms``."""
-    found = None
+    newest = None
     before = -1
     for version, info in files.commits.items():
         if start <= version < end:
@@ -275,5 +275,5 @@ def _by_file(files: LogFiles, start: int, end: int, moment_ms: int) -> int | Non
             stamp = max(_modified(info), before + 1)
             if stamp > moment_ms:
                 break
-            found, before = version, stamp
-    return found
+            newest, before = version, stamp
+    return newest

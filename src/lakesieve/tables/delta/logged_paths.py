@@ -40,10 +40,10 @@ def canonical_paths(paths: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
     odd = _odd(paths)
     if not pc.any(odd, min_count=0).as_py():
         return paths
-    known: dict[str, str] = {}
+    originals: dict[str, str] = {}
     for path in paths.filter(odd).unique().to_pylist():
-        found = _canonical(path)
-        if found is None:
+        canonical = _canonical(path)
+        if canonical is None:
             raise UnsupportedError(
                 f"The log of {name} contains the path {path!r}, which readers "
                 "understand in different ways.",
@@ -51,8 +51,8 @@ def canonical_paths(paths: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
                 hint="Query the table with Spark, or rewrite the file with OPTIMIZE or a copy of "
                 "the table.",
             )
-        known[path] = found
-    texts = pa.array([known[path] for path in paths.filter(odd).to_pylist()], pa.string())
+        originals[path] = canonical
+    texts = pa.array([originals[path] for path in paths.filter(odd).to_pylist()], pa.string())
     return pa.chunked_array([pc.replace_with_mask(_one(paths), _one(odd), texts)])
 
 
@@ -103,8 +103,8 @@ def _odd(paths: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _one(array: pa.ChunkedArray) -> pa.Array:
-    found = array.combine_chunks()
-    return found if isinstance(found, pa.Array) else pa.concat_arrays(found.chunks)
+    combined = array.combine_chunks()
+    return combined if isinstance(combined, pa.Array) else pa.concat_arrays(combined.chunks)
 
 
 def _canonical(path: str) -> str | None:

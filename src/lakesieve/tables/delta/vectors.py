@@ -55,20 +55,20 @@ def deleted_rows(vector: str, table: Storage, name: str) -> np.ndarray:
 
 
 def _contents(vector: str, table: Storage) -> bytes:
-    found = _LOGGED.fullmatch(vector)
-    if found is None:
+    match = _LOGGED.fullmatch(vector)
+    if match is None:
         raise ValueError(f"{vector!r} does not name a deletion vector")
-    if found["kind"] == "i":
-        return _decoded(found["text"])
+    if match["kind"] == "i":
+        return _decoded(match["text"])
     storage, path = table, ""
-    if found["kind"] == "u":
-        prefix, text = found["text"][:-_UUID_CHARACTERS], found["text"][-_UUID_CHARACTERS:]
+    if match["kind"] == "u":
+        prefix, text = match["text"][:-_UUID_CHARACTERS], match["text"][-_UUID_CHARACTERS:]
         file = f"deletion_vector_{uuid.UUID(bytes=_decoded(text))}.bin"
         path = f"{prefix}/{file}" if prefix else file
     else:
-        folder, _, path = found["text"].rpartition("/")
+        folder, _, path = match["text"].rpartition("/")
         storage = elsewhere(table, folder)
-    start = int(found["offset"] or 1)
+    start = int(match["offset"] or 1)
     (size,) = struct.unpack(">i", storage.get_range(path, start, 4))
     if not 4 <= size <= _LARGEST:
         raise ValueError(f"its size of {size} bytes is wrong")

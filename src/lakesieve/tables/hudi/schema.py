@@ -83,13 +83,13 @@ def _type(avro: Any, known: dict[str, Any], depth: int) -> Any:
         return _type(others[0], known, depth) if len(others) == 1 else _UNKNOWN
     if isinstance(avro, str):
         return _SIMPLE.get(avro) or known.get(avro, _UNKNOWN)
-    found = _written(avro, known, depth)
+    spark_type = _written(avro, known, depth)
     name = avro.get("name")
     if name is not None:
-        known[name] = found
+        known[name] = spark_type
         if avro.get("namespace"):
-            known[f"{avro['namespace']}.{name}"] = found
-    return found
+            known[f"{avro['namespace']}.{name}"] = spark_type
+    return spark_type
 
 
 def _written(avro: Mapping[str, Any], known: dict[str, Any], depth: int) -> Any:

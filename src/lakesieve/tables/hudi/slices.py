@@ -101,20 +101,20 @@ class FileGroups:
                 self._add(folder, name, info)
 
     def _add(self, folder: str, name: str, info: ObjectInfo) -> None:
-        if found := _BASE.fullmatch(name):
-            bases = self._groups[folder, found["group"]].bases
-            other = bases.get(found["instant"])
-            if other is not None and self._timeline.is_committed(found["instant"]):
-                info = self._written(found["instant"], other, info)
-            bases[found["instant"]] = info
-        elif found := _LOG.fullmatch(name):
+        if match := _BASE.fullmatch(name):
+            bases = self._groups[folder, match["group"]].bases
+            other = bases.get(match["instant"])
+            if other is not None and self._timeline.is_committed(match["instant"]):
+                info = self._written(match["instant"], other, info)
+            bases[match["instant"]] = info
+        elif match := _LOG.fullmatch(name):
             log = LogFile(
-                instant=found["instant"],
-                number=int(found["number"]),
-                token=found["token"] or "",
+                instant=match["instant"],
+                number=int(match["number"]),
+                token=match["token"] or "",
                 info=info,
             )
-            self._groups[folder, found["group"]].logs.append(log)
+            self._groups[folder, match["group"]].logs.append(log)
         elif ".parquet" in name and not name.startswith("."):
             raise _unknown(info.path, "its name is not that of a base file")
 

@@ -111,17 +111,17 @@ class HudiReader(FolderReader):
         """
         self.reload()
         latest = None if spec is None else self._moment(str(spec))
-        found = self._timeline.latest(latest)
-        if found is None or (spec is not None and latest is None):
+        commit = self._timeline.latest(latest)
+        if commit is None or (spec is not None and latest is None):
             raise NotFoundError(
                 f"{self.name} has no version {spec!r}.",
                 kind=ErrorKind.VERSION_NOT_FOUND,
                 hint="Give a commit's time such as 20260131120000000, or 2026-01-31T12:00:00; "
                 "CALL show_commits lists the commits.",
             )
-        instant = None if spec is None else found.requested
+        instant = None if spec is None else commit.requested
         document = self._session.document if self._session else self._document
-        return TableVersion(id=found.requested, schema=document(instant))
+        return TableVersion(id=commit.requested, schema=document(instant))
 
     def _moment(self, spec: str) -> str | None:
         """Return a point in time as Hudi writes it, in the table's time zone."""
@@ -172,15 +172,15 @@ class HudiReader(FolderReader):
         )
 
     def _features(self, *, evolves: bool) -> list[str]:
-        found = []
+        features = []
         if self._properties.get("hoodie.table.multiple.base.file.formats.enable") == "true":
-            found.append("several base file formats")
+            features.append("several base file formats")
         base = self._properties.get("hoodie.table.base.file.format", "PARQUET").upper()
         if base != "PARQUET":
-            found.append(f"base files of the format {base}")
+            features.append(f"base files of the format {base}")
         if evolves:
-            found.append("schema evolution on read")
-        return found
+            features.append("schema evolution on read")
+        return features
 
     def columns(self, version: TableVersion) -> Mapping[tuple[str, ...], Column]:
         """Return the columns of a version, and the fields of structs outside lists and maps.

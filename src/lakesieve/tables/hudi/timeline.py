@@ -79,12 +79,12 @@ def read_properties(table: Storage, name: str) -> dict[str, str]:
             kind=ErrorKind.TABLE_NOT_FOUND,
             hint=f"Name the folder that contains {FOLDER}: {name!r} does not.",
         ) from error
-    found: dict[str, str] = {}
+    properties: dict[str, str] = {}
     for line in text.splitlines():
         key, equals, value = line.strip().partition("=")
         if equals and not key.startswith(("#", "!")):
-            found[key.strip()] = _ESCAPED.sub(_unescaped, value.strip())
-    return found
+            properties[key.strip()] = _ESCAPED.sub(_unescaped, value.strip())
+    return properties
 
 
 def _unescaped(escape: re.Match[str]) -> str:
@@ -214,14 +214,14 @@ class Timeline:
     def _record(self, path: str, data: bytes) -> dict[str, Any]:
         with self._reading(path):
             if data.startswith(b"{"):
-                found = json.loads(data)
+                record = json.loads(data)
             else:
                 if data:
                     check_decoded(data)
-                found = next(iter(fastavro.reader(io.BytesIO(data))), {}) if data else {}
-            if not isinstance(found, dict):
+                record = next(iter(fastavro.reader(io.BytesIO(data))), {}) if data else {}
+            if not isinstance(record, dict):
                 raise TypeError("it contains no record")
-        return found
+        return record
 
     @contextmanager
     def _reading(self, path: str) -> Iterator[None]:
@@ -242,9 +242,9 @@ class Timeline:
         else:
             order = [i for i in reversed(self.commits) if i.requested <= instant]
         for one in order:
-            (found,) = self._documents([one])
-            if instant == one.requested or found.get("operationType") not in _NO_SCHEMA_OF:
-                yield found.get("extraMetadata") or {}
+            (document,) = self._documents([one])
+            if instant == one.requested or document.get("operationType") not in _NO_SCHEMA_OF:
+                yield document.get("extraMetadata") or {}
 
     def written(self, instant: str) -> list[Mapping[str, Any]] | None:
         """Return a commit's record of each file that it wrote, or ``None`` without the commit."""
@@ -292,7 +292,7 @@ class Timeline:
 
 def _instants(names: Collection[str], *, has_times: bool) -> list[Instant]:
     """Return the actions, from the files for their states, the oldest request first."""
-    found: dict[tuple[str, str], Instant] = {}
+    instants: dict[tuple[str, str], Instant] = {}
     for name in sorted(names):
         parts = _INSTANT.fullmatch(name)
         if parts is None or not (parts["action"] or parts["state"]):
@@ -307,14 +307,14 @@ def _instants(names: Collection[str], *, has_times: bool) -> list[Instant]:
             path=name,
         )
         key = (instant.requested, _family(action))
-        known = found.get(key)
+        earlier = instants.get(key)
         # the plan of an action is in its request file
-        if known is None or (complete, _is_request(name)) > (
-            known.is_complete,
-            _is_request(known.path),
+        if earlier is None or (complete, _is_request(name)) > (
+            earlier.is_complete,
+            _is_request(earlier.path),
         ):
-            found[key] = instant
-    return sorted(found.values(), key=lambda i: (i.requested, i.action))
+            instants[key] = instant
+    return sorted(instants.values(), key=lambda i: (i.requested, i.action))
 
 
 def _is_request(name: str) -> bool:

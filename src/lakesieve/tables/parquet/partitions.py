@@ -184,11 +184,11 @@ def _decimal(digits: str) -> Decimal | None:
 
 
 def _is_timestamp(text: str) -> bool:
-    found = _TIMESTAMP.fullmatch(text)
-    days = None if found is None else _days(found["day"])
-    if found is None or days is None:
+    match = _TIMESTAMP.fullmatch(text)
+    days = None if match is None else _days(match["day"])
+    if match is None or days is None:
         return False
-    clock: int = pa.scalar(_clock(found["clock"]), pa.time64("us")).value
+    clock: int = pa.scalar(_clock(match["clock"]), pa.time64("us")).value
     micros = days * _MICROS_OF_A_DAY + clock
     return -_LARGEST_MICROS <= micros < _LARGEST_MICROS
 
@@ -278,13 +278,13 @@ def _value(value: str, kind: str) -> pa.Scalar | None:
 
 
 def _double(text: str) -> float | None:
-    found = _DOUBLE.fullmatch(text)
-    if found is None:
+    match = _DOUBLE.fullmatch(text)
+    if match is None:
         return None
-    if found["hexadecimal"] is None:
+    if match["hexadecimal"] is None:
         return float(text.rstrip("fFdD"))
     sign = -1.0 if text.startswith("-") else 1.0
     try:
-        return sign * float.fromhex(found["hexadecimal"])
+        return sign * float.fromhex(match["hexadecimal"])
     except OverflowError:
         return sign * float("inf")

@@ -110,13 +110,13 @@ def _columns_with(
     schema: pq.ParquetSchema, matches: Callable[[pq.ColumnSchema], bool]
 ) -> frozenset[str]:
     """Return the top-level columns with a stored value for which ``matches`` is true."""
-    found: set[str] = set()
+    names: set[str] = set()
     for leaf in (schema.column(at) for at in range(len(schema))):
         if matches(leaf):
             # names may contain dots
             parts = leaf.path.split(".")
-            found.update(".".join(parts[: at + 1]) for at in range(len(parts)))
-    return frozenset(found)
+            names.update(".".join(parts[: at + 1]) for at in range(len(parts)))
+    return frozenset(names)
 
 
 def _variants(schema: pq.ParquetSchema) -> frozenset[str]:
@@ -130,7 +130,7 @@ def _variants(schema: pq.ParquetSchema) -> frozenset[str]:
 
 def printed_variants(lines: Iterable[str]) -> frozenset[str]:
     """Return the top-level columns that are or contain a VARIANT, from a printed schema."""
-    found, column = set(), ""
+    names, column = set(), ""
     for line in lines:
         printed = _PRINTED.fullmatch(line)
         if printed is None:
@@ -138,8 +138,8 @@ def printed_variants(lines: Iterable[str]) -> frozenset[str]:
         if printed["indent"] == _TOP_LEVEL:
             column = printed["name"]
         if printed["is_variant"]:
-            found.add(column)
-    return frozenset(found)
+            names.add(column)
+    return frozenset(names)
 
 
 def _is_old_time(leaf: pq.ColumnSchema) -> bool:

@@ -50,15 +50,15 @@ def _partitions(paths: pa.ChunkedArray, location: str) -> list[dict[str, str]]:
     """Return the escaped partition values of each file, by lower-case column name."""
     root = f"{table_root(location)}/"
     by_folder: dict[str, dict[str, str]] = {}
-    found = []
+    partitions = []
     for path in paths.to_pylist():
         folder = path.removeprefix(root).rpartition("/")[0] if path.startswith(root) else ""
         if folder not in by_folder:
             partition = partition_of(folder)
             names = map(str.lower, partition.names)
             by_folder[folder] = dict(zip(names, partition.values, strict=True))
-        found.append(by_folder[folder])
-    return found
+        partitions.append(by_folder[folder])
+    return partitions
 
 
 def _code(text: str | None, column: Column) -> Code | None:

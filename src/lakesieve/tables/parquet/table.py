@@ -185,10 +185,10 @@ class ParquetReader(FolderReader):
         schema = file_schema(self._footer(first))
         fields = schema["fields"]
         self._check_names(fields)
-        taken = {field["name"].lower() for field in fields}
+        names = {field["name"].lower() for field in fields}
         for name, kind in self._partition_types().items():
             column = spark_field(name, kind)
-            if name.lower() in taken:
+            if name.lower() in names:
                 fields = [column if f["name"].lower() == name.lower() else f for f in fields]
             else:
                 fields = [*fields, column]

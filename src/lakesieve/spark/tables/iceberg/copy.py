@@ -60,9 +60,9 @@ def _register(spark: SparkSession, catalog: str, name: str, file: str, java: Any
 
     try:
         # not with CALL: Delta's parser, if it is installed, does not pass the arguments on
-        found = spark._jsparkSession.sessionState().catalogManager().catalog(catalog)
+        spark_catalog = spark._jsparkSession.sessionState().catalogManager().catalog(catalog)
         named = java_class(spark, "org.apache.iceberg.catalog.TableIdentifier").parse(name)
-        found.icebergCatalog().registerTable(named, file)
+        spark_catalog.icebergCatalog().registerTable(named, file)
     except (PySparkException, Py4JJavaError) as error:
         java.io().deleteFile(file)
         raise UnsupportedError(

@@ -72,10 +72,10 @@ class SessionReader(IcebergReader):
         try:
             with own_jobs(self._spark, f"lakesieve: list the files of {self.name}"):
                 rows = frame.load(self._metadata_tables + files).where("content = 0")
-                listed = arrow_of(rows.selectExpr(*_COLUMNS)).cast(FILES_SCHEMA)
+                files_listed = arrow_of(rows.selectExpr(*_COLUMNS)).cast(FILES_SCHEMA)
         except Exception:
             if known is None:
                 raise
             raise known from None
         self._is_out_of_reach = True
-        return listed
+        return files_listed

@@ -87,8 +87,8 @@ class ParquetTable:
 
     def files(self) -> pa.Table:
         """Return the files as the session listed them last."""
-        listed = self._call("FolderFiles.listed", self._leaf)
-        lines = lines_of(parts_of(self._call, "FolderFiles.identities", listed))
+        iterator = self._call("FolderFiles.listed", self._leaf)
+        lines = lines_of(parts_of(self._call, "FolderFiles.identities", iterator))
         parts = pc.extract_regex(lines, _IDENTITY)
         size, modified = (
             pc.struct_field(parts, name).cast(pa.int64()) for name in ("size", "modified")
@@ -153,6 +153,6 @@ class ParquetTable:
 def _let_settle(modified: pa.ChunkedArray, clock: Clock) -> None:
     """Wait until a rewritten file must get another modification time than it has now."""
     newest = (pc.max(modified).as_py() or 0) / 1000
-    left = min(_CLOCK_SECONDS, newest + _CLOCK_SECONDS - clock.time())
-    if left > 0:
-        clock.sleep(left)
+    wait = min(_CLOCK_SECONDS, newest + _CLOCK_SECONDS - clock.time())
+    if wait > 0:
+        clock.sleep(wait)
