@@ -1,4 +1,4 @@
-"""Minimum and maximum of data files by an index, beside those of the files themselves."""
+"""Minimum and maximum of data files from an index agree with the files themselves."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FILES = 12
 
 
 def _values(drawn: random.Random, kind: str, file: int) -> list[Any]:
-    """Of one file: clustered, spread, extreme, and null."""
+    """Draw one file's values: clustered, spread, extreme, and null."""
     near = [file * 1000 + drawn.randrange(1000) for _ in range(30)]
     numbers = near if file % 3 else [drawn.randrange(-(10**6), 10**6) for _ in range(30)]
     if file == 5:
@@ -37,7 +37,7 @@ def _values(drawn: random.Random, kind: str, file: int) -> list[Any]:
 
 @pytest.mark.parametrize("kind", ["number", "text"])
 def test_bounds(tmp_path: Path, kind: str) -> None:
-    """No file that can match is missing; what is too many ends before the next key of any file."""
+    """No file that can match is missing, and ends lie before the next key of any file."""
     drawn = random.Random(kind)
     folder = tmp_path / "t"
     folder.mkdir()

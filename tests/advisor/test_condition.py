@@ -1,4 +1,4 @@
-"""Conditions as Spark prints them, read back."""
+"""Conditions as Spark prints them are parsed."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ NAMES = {type_.field_id: ".".join(path) for path, type_ in TYPES.items()}
 
 
 def rows(condition: Expr) -> str:
-    """What a condition means, as text."""
+    """Return what a condition means, as text."""
     bound = bind(condition, TYPES, timezone="UTC", strict=False)
     return to_text(rows_where(bound), NAMES)
 
@@ -71,7 +71,7 @@ def rows(condition: Expr) -> str:
     ],
 )
 def test_what_spark_prints(printed: str, meant: str) -> None:
-    """Means what the same condition in SQL means."""
+    """A printed condition means the same as in SQL."""
     assert rows(read_condition(printed, KINDS)) == rows(parse_sql(meant))
 
 
@@ -85,7 +85,7 @@ def test_what_spark_prints(printed: str, meant: str) -> None:
     ],
 )
 def test_what_is_not_understood(printed: str) -> None:
-    """Is unknown, which any row may fulfil."""
+    """A condition that is not understood is unknown, so any row may match."""
     found = read_condition(printed, KINDS)
     while isinstance(found, Not):
         found = found.arg
@@ -93,13 +93,13 @@ def test_what_is_not_understood(printed: str) -> None:
 
 
 def test_part_that_is_not_understood() -> None:
-    """The other part still counts."""
+    """If one part is not understood, the other part still counts."""
     found = read_condition("((upper(s#567) = A) AND (k#1L = 5))", KINDS)
     assert rows(found) == rows(Compare(column=("k",), op="=", value=_number(5)))
 
 
 def test_filters_of_iceberg() -> None:
-    """Are SQL, but for dates and times, which are numbers; quotes hold commas."""
+    """Iceberg's filters are SQL, except that dates and times are numbers; quotes hold commas."""
     text = "k IS NOT NULL, day = 19724, ts >= 1704103200000000, s = 'a, b', (k IN (1, 2) OR k > 9)"
     found = rows(read_iceberg_filters(text, KINDS))
     assert "day" in found
@@ -112,14 +112,14 @@ def test_filters_of_iceberg() -> None:
 
 
 def test_filter_that_is_no_sql() -> None:
-    """Is unknown, the others count."""
+    """A filter that is not SQL is unknown, and the others count."""
     found = read_iceberg_filters("s = 'it's', k = 5", KINDS)
     assert isinstance(found, And)
     assert any(isinstance(one, Unknown) for one in found.args)
 
 
 def test_lists() -> None:
-    """Commas in brackets and in quotes separate nothing."""
+    """Commas in brackets and in quotes do not separate."""
     assert split_list("a, (b, c), 'd, e', f(g, h)") == ["a", "(b, c)", "'d, e'", "f(g, h)"]
     assert split_list("") == []
 
@@ -169,6 +169,6 @@ conditions = st.recursive(
 
 @given(conditions)
 def test_drawn_conditions(drawn: tuple[str, Expr]) -> None:
-    """However they are nested, they mean the same."""
+    """However conditions are nested, they keep their meaning."""
     printed, meant = drawn
     assert rows(read_condition(printed, KINDS)) == rows(meant)

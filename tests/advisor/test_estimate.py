@@ -1,4 +1,4 @@
-"""From some files to all: errors that hold as often as they say, and bytes by what trials took."""
+"""Estimates from a sample: errors hold as often as promised, and bytes follow the trials."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from lakesieve.tables import Column
 
 
 def sample(drawn: int, files: int) -> Sample:
-    """So many files of a table."""
+    """Return a sample of files of a table."""
     return Sample(
         table_uuid="",
         columns={},
@@ -35,13 +35,13 @@ def sample(drawn: int, files: int) -> Sample:
 
 
 def trial(rows: int, size: int = 0, seconds: float = 0) -> Any:
-    """What a trial took."""
+    """Return a trial with some measurements."""
     return SimpleNamespace(rows=rows, bytes=size, seconds=seconds)
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
 def test_bands_hold(share: float) -> None:
-    """Nineteen times of twenty, also where few files have most of the matches."""
+    """The bands hold nineteen times of twenty, even if few files have most of the matches."""
     drawn = np.random.default_rng(3)
     files, uses = 200, 30
     count = int(files * share)
@@ -56,14 +56,14 @@ def test_bands_hold(share: float) -> None:
 
 
 def test_all_files_are_exact() -> None:
-    """Nothing is extrapolated."""
+    """If all files are in the sample, nothing is extrapolated."""
     found = scaled(np.ones((3, 50)), sample(50, 50))
     assert (found.value, found.is_exact) == (150, True)
 
 
 @pytest.mark.parametrize("files_of_key", [1, 2, 5, 40])
 def test_files_of_a_key(files_of_key: int) -> None:
-    """From the files that were drawn, in which some keys are and others are not."""
+    """The files of a key are estimated from the sampled files."""
     drawn = np.random.default_rng(5)
     files, some, keys = 100, 30, 2000
     holds = [drawn.permutation(files)[:files_of_key] for _ in range(keys)]
@@ -78,7 +78,7 @@ def test_files_of_a_key(files_of_key: int) -> None:
 
 
 def test_bytes() -> None:
-    """The whole as it is; bits that grow with each doubling; what every index has, once."""
+    """Bytes of an index have a fixed part, and bits for each row that grow with each doubling."""
     assert index_bytes(trial(1000, 500), None, 1000, 1.0).value == 500
     # 8 bits a row at the half, 9 at the sample: 11 at four times as many
     grown = index_bytes(trial(8000, 9000), trial(4000, 4000), 32_000, 4.0)
@@ -91,7 +91,7 @@ def test_bytes() -> None:
 
 
 def test_times() -> None:
-    """Of a whole table as long as it took; of a part between two ways to scale it."""
+    """The build time of a whole table is measured, and that of a part is between two estimates."""
     single = (trial(10, seconds=0.5), trial(10, seconds=0.7))
     assert build_seconds(trial(1000, seconds=2), single, 1000, 1.0).value == 2
     found = build_seconds(trial(1010, seconds=2.5), single, 10_010, 10.0)
@@ -102,7 +102,7 @@ def test_times() -> None:
 
 
 def use(condition: str, *joined: str) -> TableUse:
-    """A query."""
+    """Return a query."""
     return TableUse(
         table=0,
         condition=parse_sql(condition),
@@ -111,7 +111,7 @@ def use(condition: str, *joined: str) -> TableUse:
 
 
 def test_candidates() -> None:
-    """The most used first, pairs that are compared together often, nothing that cannot be a key."""
+    """The most used columns come first, then frequent pairs, and nothing that cannot be a key."""
     kinds = {"a": "integer", "b": "string", "c": "integer", "data": "other"}
     columns: dict[tuple[str, ...], Column] = {
         (name,): Column(path=(name,), field_id=number, type="", kind=kind)

@@ -1,4 +1,4 @@
-"""What is read of event logs, and what becomes of logs that are broken, cut or no logs at all."""
+"""What is read from event logs, including broken, incomplete and foreign files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SQL = "org.apache.spark.sql.execution.ui.SparkListener"
 
 
 def scan(table: str = "lake.db.t", **more: Any) -> dict[str, Any]:
-    """A scan with the metric 7 for its files."""
+    """Return a scan with the metric 7 for its files."""
     return {
         "nodeName": f"BatchScan {table}",
         "simpleString": f"BatchScan {table}[k#1L, s#2] {table} [filters=, groupedBy=]",
@@ -38,12 +38,12 @@ def scan(table: str = "lake.db.t", **more: Any) -> dict[str, Any]:
 
 
 def above(name: str, text: str, *children: dict[str, Any]) -> dict[str, Any]:
-    """A node over others."""
+    """Return a node above others."""
     return {"nodeName": name, "simpleString": text, "children": list(children), "metrics": []}
 
 
 def started(number: int, plan: dict[str, Any], at: int = 1000) -> dict[str, Any]:
-    """A query begins."""
+    """Return the event of a query's start."""
     return {
         "Event": f"{SQL}SQLExecutionStart",
         "executionId": number,
@@ -53,12 +53,12 @@ def started(number: int, plan: dict[str, Any], at: int = 1000) -> dict[str, Any]
 
 
 def ended(number: int, at: int = 3000, **more: Any) -> dict[str, Any]:
-    """A query ends."""
+    """Return the event of a query's end."""
     return {"Event": f"{SQL}SQLExecutionEnd", "executionId": number, "time": at, **more}
 
 
 def query(number: int, plan: dict[str, Any]) -> list[dict[str, Any]]:
-    """A query whose scan reads five files, its tasks for one and a half seconds."""
+    """Return a query whose scan reads five files, with tasks of one and a half seconds."""
     return [
         started(number, plan),
         {
@@ -89,7 +89,7 @@ def query(number: int, plan: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def point(key: int = 5) -> dict[str, Any]:
-    """A scan under a condition."""
+    """Return a scan under a condition."""
     text = f"Filter (isnotnull(k#1L) AND (k#1L = {key}))"
     return above("WholeStageCodegen (1)", "WholeStageCodegen (1)", above("Filter", text, scan()))
 
@@ -102,7 +102,7 @@ def read(folder: Path, *events: dict[str, Any] | bytes, name: str = "app-1") -> 
 
 
 def compared(use: TableUse) -> list[Any]:
-    """The literals that a use compares with."""
+    """Return the literals with which a use compares."""
     found, waiting = [], [use.condition]
     while waiting:
         at = waiting.pop()
@@ -114,7 +114,7 @@ def compared(use: TableUse) -> list[Any]:
 
 
 def test_a_query(tmp_path: Path) -> None:
-    """Its condition, its files, and how long tasks read."""
+    """A query has its condition, its files, and the reading time of its tasks."""
     found = read(tmp_path, *query(3, point()))
     (use,) = found.uses
     assert (use.table, use.files, use.seconds, use.a_day) == (0, 5, 1.5, 1.0)
@@ -123,7 +123,7 @@ def test_a_query(tmp_path: Path) -> None:
 
 
 def test_of_the_newest_plan(tmp_path: Path) -> None:
-    """A plan may change while a query runs."""
+    """If a plan changes while a query runs, the newest plan counts."""
     begin, *rest = query(3, point())
     later = {"Event": f"{SQL}SQLAdaptiveExecutionUpdate", "executionId": 3}
     found = read(tmp_path, begin, later | {"sparkPlanInfo": point(6)}, *rest)
@@ -131,14 +131,14 @@ def test_of_the_newest_plan(tmp_path: Path) -> None:
 
 
 def test_failed_and_unfinished(tmp_path: Path) -> None:
-    """Neither counts as a use."""
+    """Failed and unfinished queries do not count as uses."""
     failed = [*query(1, point())[:-1], ended(1, errorMessage="no")]
     found = read(tmp_path, *failed, started(2, point()))
     assert (found.uses, found.queries) == ((), 2)
 
 
 def test_other_tables(tmp_path: Path) -> None:
-    """Do not matter, nor do places that are like ours."""
+    """Scans of other tables are ignored, even at similar locations."""
     plain = {
         "nodeName": "Scan parquet ",
         "simpleString": "FileScan parquet [k#1L] ...",
@@ -159,7 +159,7 @@ def test_other_tables(tmp_path: Path) -> None:
 
 
 def test_joins(tmp_path: Path) -> None:
-    """The column, also under another name, and how many rows the other side has."""
+    """A join has its column, even under an alias, and the rows of the other side."""
     other = scan("lake.db.d") | {
         "metrics": [{"name": "number of output rows", "accumulatorId": 99, "metricType": "sum"}]
     }
@@ -172,14 +172,14 @@ def test_joins(tmp_path: Path) -> None:
 
 
 def test_condition_over_a_join(tmp_path: Path) -> None:
-    """Is of no single table, and is not taken for one."""
+    """A condition above a join belongs to no single table and is ignored."""
     join = above("SortMergeJoin", "SortMergeJoin [k#1L], [d#9L], Inner", scan(), scan("lake.db.d"))
     (use,) = read(tmp_path, *query(1, above("Filter", "Filter (k#9L = 5)", join))).uses
     assert compared(use) == []
 
 
 def test_broken_lines(tmp_path: Path) -> None:
-    """Are named and left out; what is around them counts."""
+    """Broken lines are named and left out, and other lines count."""
     one, two = query(1, point(1)), query(2, point(2))
     cut = json.dumps(started(3, point())).encode()[:-20]
     found = read(
@@ -187,14 +187,14 @@ def test_broken_lines(tmp_path: Path) -> None:
     )
     assert [compared(use) for use in found.uses] == [[1], [2]]
     assert [text.partition(": ")[2] for text in found.problems] == [
-        "line 7 is no whole event; it is left out",
-        "line 9 is no whole event; it is left out",
+        "line 7 is not a complete event and is left out",
+        "line 9 is not a complete event and is left out",
     ]
 
 
 @pytest.mark.parametrize("data", [b"not a log\n" * 50, b"\x00" * 500, b'{"a": 1}\n', b"[" * 9000])
 def test_no_log(tmp_path: Path, data: bytes) -> None:
-    """Is named in one line; other logs beside it count."""
+    """A file that is not a log is named in one line, and other logs count."""
     (tmp_path / "app-0").write_bytes(data)
     found = read(tmp_path, *query(1, point()))
     assert len(found.uses) == 1
@@ -204,7 +204,7 @@ def test_no_log(tmp_path: Path, data: bytes) -> None:
 
 
 def test_cut_compression(tmp_path: Path) -> None:
-    """How far it could be read is said."""
+    """The message says how far a truncated file could be read."""
     import pyarrow as pa
 
     drawn = random.Random("cut")
@@ -224,7 +224,7 @@ def test_cut_compression(tmp_path: Path) -> None:
 
 
 def test_several_days(tmp_path: Path) -> None:
-    """What runs twice in four days runs half a time a day."""
+    """A query that runs twice in four days runs half a time a day."""
     later = query(2, point())
     later[0]["time"] = later[-1]["time"] = 1000 + 4 * 86_400_000
     found = read(tmp_path, *query(1, point()), *later)
@@ -233,7 +233,7 @@ def test_several_days(tmp_path: Path) -> None:
 
 
 def test_applications_one_after_the_other(tmp_path: Path) -> None:
-    """Numbers of one mean nothing in the next."""
+    """Ids of one application do not matter in the next one."""
     begin = {"Event": "SparkListenerApplicationStart", "Timestamp": 500}
     (tmp_path / "app-0").write_text(json.dumps(started(1, point(1))) + "\n")
     found = read(tmp_path, begin, ended(1), *query(2, point(2)))
@@ -241,7 +241,7 @@ def test_applications_one_after_the_other(tmp_path: Path) -> None:
 
 
 def test_deep_plan(tmp_path: Path) -> None:
-    """Is looked at as far as it is sensible."""
+    """A deep plan is read down to a limit."""
     plan = scan()
     for _ in range(300):
         plan = above("Project", "Project [k#1L]", plan)
@@ -250,7 +250,7 @@ def test_deep_plan(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["lakesieve.files", "spark.job.description"])
 def test_files_left_by_indexes_are_counted(tmp_path: Path, name: str) -> None:
-    """Of a query that an index served, the files that were opened count, not Iceberg's own."""
+    """For a query that an index served, the opened files count, not Iceberg's number."""
     events = query(1, point())
     others = "3 of 9 data files of lake.db.x (index s)"
     note = f"lakesieve reads 1 of 200 data files of lake.db.t (index k); {others}"

@@ -1,4 +1,4 @@
-"""Event logs that were made to take time or memory: they take little, and say what is wrong."""
+"""Event logs that are made to cost time or memory cost little, and have clear errors."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SECONDS = 2.0
 
 
 def in_time(act: Callable[[], T]) -> T:
-    """The result of what must not take long."""
+    """Return the result of a call that must not take long."""
     start = time.monotonic()
     result = act()
     assert time.monotonic() - start < SECONDS
@@ -61,7 +61,7 @@ def in_time(act: Callable[[], T]) -> T:
     ],
 )
 def test_long_conditions_take_little_time(text: str) -> None:
-    """A condition is read in time with its length, whatever it repeats."""
+    """A condition is parsed in linear time, whatever it repeats."""
     in_time(lambda: read_condition(text, KINDS))
 
 
@@ -79,12 +79,12 @@ def test_long_conditions_take_little_time(text: str) -> None:
 )
 @pytest.mark.parametrize("name", ["Project", "BatchScan lake.db.t"])
 def test_long_plans_take_little_time(name: str, text: str) -> None:
-    """So is the text of each node of a plan."""
+    """The text of each plan node is parsed in linear time."""
     in_time(lambda: scans_of(above(name, text, scan()), [TABLE]))
 
 
 def test_long_conditions_are_read_as_before() -> None:
-    """Columns in structs, nested brackets and comparisons either way keep their meaning."""
+    """Columns in structs, nested brackets and mirrored comparisons keep their meaning."""
     kinds = KINDS | {("st", "a"): "integer"}
     text = "((k#1L = 5) AND ((6 < st#2.a) AND (k#1L < 9)))"
 
@@ -99,7 +99,7 @@ def test_long_conditions_are_read_as_before() -> None:
 
 @pytest.mark.parametrize("number", ["1e400", "1e999999999", "-1e999999999", "NaN", "9" * 5000])
 def test_numbers_that_no_column_holds(number: str) -> None:
-    """Neither a condition nor a filter with such a number fails, or takes long."""
+    """A number that no column holds neither fails nor takes long."""
     in_time(lambda: read_condition(f"((k#1 = {number}) AND (real#1 = {number}))", KINDS))
     in_time(lambda: read_iceberg_filters(f"day = {number}, k = {number}", KINDS))
 
@@ -122,7 +122,7 @@ def test_a_scale_that_no_decimal_has() -> None:
 )
 @pytest.mark.parametrize("infinite", [True, False])
 def test_times_that_no_clock_tells(tmp_path: Path, event: dict[str, Any], infinite: bool) -> None:
-    """An event with such a time is left out and named; the others count."""
+    """An event with an impossible time is named and left out, and the others count."""
     line = json.dumps(event)
     if infinite:
         line = line.replace(str(10**400), "1e400")
@@ -143,7 +143,7 @@ def _compressed(path: Path, lines: int, line: bytes, codec: str) -> None:
 
 
 def test_a_line_that_is_longer_than_any_event(tmp_path: Path) -> None:
-    """Little of it is held, and the events after it are read."""
+    """A very long line takes little memory, and the events after it are read."""
     path = tmp_path / "app-1.zstd"
     events = [json.dumps(event).encode() + b"\n" for event in query(7, scan())]
     with pa.OSFile(str(path), "wb") as sink, pa.CompressedOutputStream(sink, "zstd") as stream:
@@ -157,7 +157,7 @@ def test_a_line_that_is_longer_than_any_event(tmp_path: Path) -> None:
     assert max(map(len, file.lines())) < 10_000
     read = read_event_logs([str(path)], [TABLE])
     assert len(read.uses) == 1
-    assert read.problems == (f"{path}: line 1 is no whole event; it is left out",)
+    assert read.problems == (f"{path}: line 1 is not a complete event and is left out",)
 
 
 def _problems(path: Path) -> tuple[str, ...]:
@@ -169,7 +169,7 @@ def _problems(path: Path) -> tuple[str, ...]:
     [(b"x" * ((1 << 20) - 1), "its decompressed size"), (b"", "consecutive lines are not events")],
 )
 def test_a_file_that_grows_without_end(tmp_path: Path, line: bytes, said: str) -> None:
-    """What decompresses to thousands of times its size is read up to a limit, and named."""
+    """A file that decompresses to thousands of times its size is read up to a limit."""
     path = tmp_path / "app-1.zstd"
     block = (line + b"\n") * ((1 << 20) // (len(line) + 1))
     _compressed(path, 80, block, "zstd")

@@ -1,4 +1,4 @@
-"""Event logs as files: compressed in all ways of Spark, rolled, cut off, damaged."""
+"""Event logs as files: compressed in all of Spark's ways, rolled, truncated, damaged."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TEXT = b"".join(b'{"Event":"SparkListenerX","n":%d}\n' % n for n in range(20_000
 
 
 def lz4(data: bytes, size: int = 32_768) -> bytes:
-    """As lz4-java's LZ4BlockOutputStream writes it, the last block without bytes."""
+    """Compress in the format of lz4-java's LZ4BlockOutputStream, with an empty last block."""
     codec, made = pa.Codec("lz4_raw"), b""
     for at in range(0, len(data), size):
         block = data[at : at + size]
@@ -35,7 +35,7 @@ def lz4(data: bytes, size: int = 32_768) -> bytes:
 
 
 def snappy(data: bytes, size: int = 32_768) -> bytes:
-    """As snappy-java's SnappyOutputStream writes it."""
+    """Compress in the format of snappy-java's SnappyOutputStream."""
     codec, made = pa.Codec("snappy"), b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)
     for at in range(0, len(data), size):
         packed = codec.compress(data[at : at + size], asbytes=True)
@@ -44,7 +44,7 @@ def snappy(data: bytes, size: int = 32_768) -> bytes:
 
 
 def arrow(codec: str) -> Callable[[bytes], bytes]:
-    """As Arrow writes it."""
+    """Compress with Arrow."""
 
     def packed(data: bytes) -> bytes:
         sink = pa.BufferOutputStream()
@@ -68,7 +68,7 @@ WAYS: dict[str, Callable[[bytes], bytes]] = {
 
 @pytest.mark.parametrize("name", WAYS)
 def test_every_way(tmp_path: Path, name: str) -> None:
-    """Gives the lines as they were written, by a file's name and by its folder's."""
+    """Every compression gives the original lines, by a file's name and by its folder's."""
     (tmp_path / name).write_bytes(WAYS[name](TEXT))
     for place in (tmp_path / name, tmp_path):
         (file,) = log_files(str(place))
@@ -78,7 +78,7 @@ def test_every_way(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in WAYS if name != "app-1.inprogress"])
 def test_cut_off(tmp_path: Path, name: str) -> None:
-    """What was written comes first; then it ends, or says that it was cut."""
+    """A truncated file gives its first lines; then it ends, with or without an error."""
     whole = WAYS[name](TEXT)
     (tmp_path / name).write_bytes(whole[: len(whole) // 2])
     (file,) = log_files(str(tmp_path))
@@ -94,7 +94,7 @@ def test_cut_off(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("name", ["app.lz4", "app.snappy", "app.zstd", "app.gz"])
 @given(data=st.binary(max_size=200))
 def test_garbage(tmp_path_factory: pytest.TempPathFactory, name: str, data: bytes) -> None:
-    """Ends in an error that is known, or in lines."""
+    """Garbage ends in a known error, or in lines."""
     folder = tmp_path_factory.mktemp("garbage")
     (folder / name).write_bytes(data)
     (file,) = log_files(str(folder))
@@ -103,7 +103,7 @@ def test_garbage(tmp_path_factory: pytest.TempPathFactory, name: str, data: byte
 
 
 def test_large_block(tmp_path: Path) -> None:
-    """That a block says how large it is takes no memory."""
+    """A block that claims a large size takes no memory."""
     header = b"LZ4Block" + struct.pack("<BiiI", 0x20, 2**31 - 1, 2**31 - 1, 0)
     (tmp_path / "a.lz4").write_bytes(header + b"x")
     with pytest.raises(OSError, match="larger than the format allows"):
@@ -114,14 +114,14 @@ def test_large_block(tmp_path: Path) -> None:
 
 
 def test_lzf(tmp_path: Path) -> None:
-    """Is not known, and what to do is said."""
+    """LZF is not supported, and the error says what to do."""
     (tmp_path / "app.lzf").write_bytes(b"ZV")
     with pytest.raises(InvalidInputError, match="zstd"):
         list(log_files(str(tmp_path))[0].lines())
 
 
 def test_rolled(tmp_path: Path) -> None:
-    """Parts come in the order of their numbers; a compacted one stands for those before it."""
+    """Parts come in the order of their numbers, and a compacted part replaces earlier ones."""
     folder = tmp_path / "eventlog_v2_app-7"
     folder.mkdir()
     for name in ("events_1_app-7", "events_2_app-7.compact", "events_2_app-7", "events_10_app-7"):
@@ -137,6 +137,6 @@ def test_rolled(tmp_path: Path) -> None:
 
 
 def test_nothing_there(tmp_path: Path) -> None:
-    """Is an error that says what to give."""
+    """If nothing is there, the error says what to give."""
     with pytest.raises(NotFoundError, match=r"spark\.eventLog\.dir"):
         log_files(str(tmp_path / "none"))

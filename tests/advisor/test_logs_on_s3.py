@@ -1,4 +1,4 @@
-"""Event logs on S3: whole, rolled, in folders, and on a server that is gone."""
+"""Event logs on S3: whole, rolled, in folders, and on a server that is not reachable."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _write(storage: Storage, path: str, key: int) -> None:
 
 @pytest.mark.parametrize("server", SERVERS)
 def test_every_place(server: str) -> None:
-    """A file, a rolled log, and a folder of both."""
+    """A file, a rolled log, and a folder of both are read."""
     storage = s3_storage(server)
     _write(storage, "app-1", 1)
     _write(storage, "app-2.zstd", 2)
@@ -48,7 +48,7 @@ def test_every_place(server: str) -> None:
 
 
 def test_server_that_is_gone() -> None:
-    """Is an error, not an empty log."""
+    """A server that is not reachable is an error, not an empty log."""
     storage = s3_storage(SERVERS[0])
     _write(storage, "app-1", 1)
     nowhere = _options(SERVERS[0], endpoint=f"http://127.0.0.1:{free_port()}")

@@ -40,7 +40,7 @@ def logged(folder: Path, data: Path, *texts: str) -> str:
 
 
 def test_what_indexes_leave(tmp_path: Path) -> None:
-    """The newest first, with the files that were read and those that an index leaves."""
+    """Queries come newest first, with the files that they read and those that an index leaves."""
     data = folder_of_keys(tmp_path / "t")
     index_of(open_table(f"parquet:{data}"), "key", covers=lambda _: True)
     logs = logged(tmp_path / "logs", data, "(key#1L = 77)", "(upper(x#2) = A)", "(key#1L < 0)")
@@ -60,7 +60,7 @@ def test_what_indexes_leave(tmp_path: Path) -> None:
 
 @given(conditions)
 def test_shapes_have_no_values(drawn: tuple[str, Expr]) -> None:
-    """Whatever a condition compares with, its shape is the same."""
+    """A condition's shape does not depend on the values that it compares with."""
     printed, _ = drawn
     shape = shape_of(read_condition(printed, KINDS))
     allowed = {"k", "s", "AND", "OR", "NOT", "IN", "IS", "NULL", "LIKE", "values", "True", "False"}

@@ -1,4 +1,4 @@
-"""Which indexes are advised, in which order, and what is said of the others."""
+"""Which indexes are advised, in which order, and the verdicts on the others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EVERY = np.ones((USES, FILES))
 
 
 def reads(*files: int, uses: range = range(USES)) -> np.ndarray:
-    """What is read when some uses read as many files as is said, the others all."""
+    """Return the shares of files that uses read: some read the given share, others all."""
     shares = EVERY.copy()
     for use in uses:
         shares[use] = 0
@@ -25,7 +25,7 @@ def reads(*files: int, uses: range = range(USES)) -> np.ndarray:
 def column(
     name: str, then: np.ndarray, uses: range = range(USES), *, size: int = 1000, look_up: float = 0
 ) -> TrialResult:
-    """An index that leaves so much."""
+    """Return an index that leaves a given share of files."""
     served = np.isin(np.arange(USES), list(uses))
     count = max(int(served.sum()), 1)
     return TrialResult(
@@ -51,7 +51,7 @@ def advice(
     existing: tuple[tuple[str, ...], ...] = (),
     **limits: float,
 ) -> dict[str, ColumnAdvice]:
-    """What is said, in order."""
+    """Return the verdicts, in order."""
     found = judge(
         measured,
         table="lake.db.my table",
@@ -66,7 +66,7 @@ def advice(
 
 
 def test_the_most_saving_first() -> None:
-    """What each saves beside those before it decides."""
+    """What each index saves in addition to those before it decides the order."""
     some, few = range(6), range(6, 10)
     found = advice(
         column("few", reads(1, uses=few), few), column("some", reads(1, uses=some), some)
@@ -81,7 +81,7 @@ def test_the_most_saving_first() -> None:
 
 
 def test_of_two_alike_the_smaller() -> None:
-    """The other is covered by it."""
+    """Of two similar indexes, the smaller one is advised and covers the other."""
     found = advice(column("a,b", reads(1), size=9000), column("a", reads(1), size=1000))
     assert (found["a"].verdict, found["a,b"].verdict) == (Verdict.INDEX, Verdict.COVERED)
     assert "a" in found["a,b"].why
@@ -89,7 +89,7 @@ def test_of_two_alike_the_smaller() -> None:
 
 
 def test_a_pair_that_leaves_much_less() -> None:
-    """Is worth being larger."""
+    """A pair that leaves far fewer files is worth its larger size."""
     found = advice(column("a,b", reads(1), size=9000), column("a", reads(40), size=1000))
     assert found["a,b"].verdict is Verdict.INDEX
 
@@ -105,7 +105,7 @@ def test_a_pair_that_leaves_much_less() -> None:
     ],
 )
 def test_why_not(left: int, now: int, verdict: Verdict) -> None:
-    """Clustered already, in every file, or hardly better."""
+    """Other verdicts: clustered already, in every file, or hardly better."""
     measured = column("a", reads(left))
     reduced = Estimate.exact(float(now))
     from dataclasses import replace
@@ -116,19 +116,19 @@ def test_why_not(left: int, now: int, verdict: Verdict) -> None:
 
 
 def test_no_use_can_be_answered() -> None:
-    """Queries name the column, but an index would not help."""
+    """If queries use a column only in ways that no index can answer, the verdict says so."""
     assert advice(column("a", EVERY, range(0)))["a"].verdict is Verdict.UNANSWERED
 
 
 def test_look_ups_that_cost_more() -> None:
-    """Nothing is advised that would be slower."""
+    """An index that would be slower is not advised."""
     found = advice(column("a", reads(1), look_up=7.0))
     assert found["a"].verdict is not Verdict.INDEX
     assert found["a"].payback_days is None
 
 
 def test_what_exists() -> None:
-    """Is said, not advised, and what it answers needs no other index."""
+    """An existing index is reported, and what it answers needs no other index."""
     both = column("a", reads(1)), column("a,b", reads(1))
     found = advice(*both, indexed=reads(1), existing=(("a",),))
     assert found["a"].verdict is Verdict.EXISTS
@@ -147,7 +147,7 @@ def test_an_index_that_pays_too_late_is_not_advised() -> None:
 
     assert {late.verdict, little.verdict} == {Verdict.LITTLE_SAVED}
     assert (late.command, little.command) == ("", "")
-    assert "paid after 0 days" in late.why
+    assert "pays off after 0 days" in late.why
 
 
 def test_existing_indexes_are_not_advised_again() -> None:

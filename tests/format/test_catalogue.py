@@ -1,4 +1,4 @@
-"""File catalogues: what was written is read back, what was harmed is refused."""
+"""File catalogues are read back unchanged, and damaged ones are refused."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_catalogues_are_read_back(files: list[str]) -> None:
 
 
 def test_any_bit_that_flips_is_refused() -> None:
-    """No byte of a catalogue can change and be read: a flag that is wrong would skip a file."""
+    """A catalogue with any flipped bit is refused, because a wrong flag would skip a file."""
     data, entry = encode_catalogue(_catalogue(["a", "b/c", "d"]))
     for index in range(len(data)):
         harmed = bytearray(data)
@@ -67,7 +67,7 @@ def test_any_bit_that_flips_is_refused() -> None:
 
 
 def test_the_catalogue_of_other_files_is_refused() -> None:
-    """A catalogue that is well formed, but not the one wanted, is not taken for it."""
+    """A valid catalogue that is not the wanted one is refused."""
     data, entry = encode_catalogue(_catalogue(["a", "b"]))
     other, _ = encode_catalogue(_catalogue(["a", "c"]))
 
@@ -77,7 +77,7 @@ def test_the_catalogue_of_other_files_is_refused() -> None:
 
 
 def _bomb(files: list[str], **columns: pa.Array) -> tuple[bytes, CatalogueEntry]:
-    """A catalogue that was not made by a writer, with the checksum of its bytes."""
+    """Return a catalogue that no writer made, with the checksum of its bytes."""
     sink = io.BytesIO()
     table = _catalogue(files) if not columns else pa.table(columns)
     pq.write_table(table, sink, compression="zstd", use_dictionary=False, data_page_size=1 << 16)
@@ -91,7 +91,7 @@ def _bomb(files: list[str], **columns: pa.Array) -> tuple[bytes, CatalogueEntry]
 
 
 def test_a_catalogue_that_expands_without_end_is_refused() -> None:
-    """Few bytes that claim to be many long paths are refused before they are decoded."""
+    """A few bytes that claim many long paths are refused before they are decoded."""
     paths = [f"{at:08d}" + "x" * 60_000 for at in range(1_500)]
     data, entry = _bomb(paths)
     assert len(data) < 80_000
@@ -108,7 +108,7 @@ def test_a_catalogue_that_expands_without_end_is_refused() -> None:
 
 @contextlib.contextmanager
 def _most_memory() -> Iterator[list[int]]:
-    """Tells afterwards how many bytes Arrow had at most."""
+    """Yield a value that tells afterwards how many bytes Arrow had allocated at most."""
     before = pa.default_memory_pool()
     pool = pa.proxy_memory_pool(before)
     log: list[int] = []
@@ -121,7 +121,7 @@ def _most_memory() -> Iterator[list[int]]:
 
 
 def _signed(data: bytes, files: int) -> CatalogueEntry:
-    """What a commit would say of a catalogue, with the checksum of its bytes."""
+    """Return the entry of a commit for a catalogue, with the checksum of its bytes."""
     _, entry = encode_catalogue(_catalogue(["a"]))
     digest = hashlib.sha256(data).hexdigest()
     path = f"files/{digest[:40]}.parquet"
@@ -129,7 +129,7 @@ def _signed(data: bytes, files: int) -> CatalogueEntry:
 
 
 def _repeated(name: str, rows: int, **options: Any) -> bytes:
-    """A catalogue of one path again and again."""
+    """Return a catalogue that repeats one path."""
     sink = io.BytesIO()
     ones, flags = pa.array(np.ones(rows, np.int64)), pa.array(np.ones(rows, bool))
     paths = pa.DictionaryArray.from_arrays(np.zeros(rows, np.int32), pa.array([name]))
@@ -152,7 +152,7 @@ def _repeated(name: str, rows: int, **options: Any) -> bytes:
     ids=["dictionary", "arrow-dictionary", "prefixes"],
 )
 def test_a_path_that_repeats_without_end_is_refused(options: dict[str, Any]) -> None:
-    """Pages of a few kilobytes that name one long path again and again take little memory."""
+    """Small pages that repeat one long path take little memory."""
     rows = 20_000
     data = _repeated("x" * 20_000, rows, **options)
     entry = _signed(data, rows)
@@ -167,14 +167,14 @@ def test_a_path_that_repeats_without_end_is_refused(options: dict[str, Any]) -> 
 
 
 def _varint(number: int, length: int) -> bytes:
-    """A number of Thrift's compact protocol in so many bytes."""
+    """Encode a number in Thrift's compact protocol with a given number of bytes."""
     number = 2 * number
     parts = [number >> 7 * index & 127 for index in range(length)]
     return bytes([*(part | 128 for part in parts[:-1]), parts[-1]])
 
 
 def test_what_the_footer_claims_is_not_believed() -> None:
-    """The pages' own headers tell what they take, so that a footer cannot say that it is less."""
+    """The sizes in the page headers count, so that a footer cannot claim less."""
     data, entry = _bomb([f"{at:08d}" + "x" * 60_000 for at in range(1_500)])
     group = pq.read_metadata(io.BytesIO(data)).row_group(0)
     for claim in (group.column(0).total_uncompressed_size, group.total_byte_size):
@@ -189,7 +189,7 @@ def test_what_the_footer_claims_is_not_believed() -> None:
 
 @pytest.mark.parametrize("field", [1, 2, 3])
 def test_a_page_header_with_a_struct_for_a_number(field: int) -> None:
-    """A header whose type or size is a struct is damaged, which is said as of any other."""
+    """A header whose type or size is a struct is reported as damaged."""
     sink = io.BytesIO()
     pq.write_table(_catalogue(["a"]), sink, compression="none", use_dictionary=False)
     stored = bytearray(sink.getvalue())
@@ -204,7 +204,7 @@ def test_a_page_header_with_a_struct_for_a_number(field: int) -> None:
 
 @given(paths, st.data())
 def test_pages_are_found_as_arrow_finds_them(files: list[str], data: st.DataObject) -> None:
-    """Whatever pages a writer makes are counted, and harmed headers end in an error or a count."""
+    """The pages of any writer are counted, and damaged headers end in an error or a count."""
     sink = io.BytesIO()
     pq.write_table(
         _catalogue(files),
@@ -245,7 +245,7 @@ def test_pages_are_found_as_arrow_finds_them(files: list[str], data: st.DataObje
 
 
 def test_a_catalogue_of_more_rows_than_announced_is_refused() -> None:
-    """The commit says how many data files there are, and no more are decoded."""
+    """No more data files are decoded than the commit says."""
     data, entry = _bomb([str(at) for at in range(1_000)])
 
     with pytest.raises(CorruptIndexError, match="other files"):
@@ -253,7 +253,7 @@ def test_a_catalogue_of_more_rows_than_announced_is_refused() -> None:
 
 
 def test_columns_that_nobody_wants_are_refused() -> None:
-    """A file with many columns, or with others, is no catalogue."""
+    """A file with other columns than a catalogue is refused."""
     many = {f"c{at}": pa.array([1]) for at in range(200)}
     for columns in (many, {"path": pa.array(["a"])}):
         data, entry = _bomb(["a"], **columns)
@@ -263,7 +263,7 @@ def test_columns_that_nobody_wants_are_refused() -> None:
 
 @given(paths, st.integers(0, 3), st.sampled_from([pa.string(), pa.large_string()]))
 def test_one_list_of_paths_has_one_name(files: list[str], cut: int, kind: pa.DataType) -> None:
-    """However paths lie in memory, a catalogue of the same paths in their order is the same."""
+    """A list of paths has the same id, however it lies in memory."""
     whole = pa.array(files, kind)
     padded = pa.array(["x" * 7, *files, "y"], kind).slice(1, len(files))
     parts = pa.chunked_array([whole[:cut], whole[cut:]], kind)

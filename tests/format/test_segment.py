@@ -1,4 +1,4 @@
-"""Segments: what was written is read back, what was harmed is refused."""
+"""Segments are read back unchanged, and damaged ones are refused."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ returning = st.sampled_from([{1}, {1}, {1}, {2}, {2, 7}, {39}, {5, 38, 39}, {30,
 
 @given(st.dictionaries(codes | st.integers(0, 200), returning, min_size=1, max_size=150))
 def test_files_that_come_back_are_read_back(blocks: Sets) -> None:
-    """Sets that repeat the ones before them survive, between gaps of all widths."""
+    """Sets that repeat earlier sets are read back, between gaps of all widths."""
     for group in (7, 1000):
         assert _decode(*_encode(blocks, group)) == blocks
 
@@ -98,7 +98,7 @@ def test_files_that_come_back_are_read_back(blocks: Sets) -> None:
 @pytest.mark.parametrize("physical", ["int64", "bytes"])
 @given(data=st.data())
 def test_built_blocks_are_read_back(physical: str, data: st.DataObject) -> None:
-    """Blocks as they are built, with cut separators, gaps and text codes, are read back alike."""
+    """Blocks with cut separators, gaps and text codes are read back unchanged."""
     content = data.draw(key_sets(physical, min_size=1))
     keys = pa.array(sorted(content), pa.int64() if physical == "int64" else pa.binary())
     ordered = [sorted(content[key]) for key in keys.to_pylist()]
@@ -131,7 +131,7 @@ def test_flipped_bytes_are_refused(blocks: Sets, flips: list[tuple[float, int]])
 
 @pytest.mark.parametrize("keys", [range(0, 90, 7), (b"a", b"b" * 9, b"c")], ids=["int64", "bytes"])
 def test_any_bit_that_flips_is_refused(keys: Iterable[Any]) -> None:
-    """No byte of a segment behind its magic number can change and be read."""
+    """A segment with any flipped bit after its magic number is refused."""
     data, entry = _encode({key: {at, 20 + at} for at, key in enumerate(keys)})
     for position in range(len(b"LSIEVE1\n"), len(data)):
         for bit in (1, 128):
@@ -153,7 +153,7 @@ def test_truncated_bytes_are_refused(blocks: Sets, cut: float) -> None:
 @pytest.mark.parametrize("keys", [codes, texts], ids=["int64", "bytes"])
 @given(data=st.data())
 def test_bytes_that_lie_are_refused(keys: st.SearchStrategy[Any], data: st.DataObject) -> None:
-    """Bytes changed by someone who knows the checksums end in a typed error or in valid blocks."""
+    """Bytes with correct checksums but wrong content end in a typed error or in valid blocks."""
     stored, entry = _encode(data.draw(st.dictionaries(keys, sets, min_size=1, max_size=12)), 50)
     footer = decode_footer(stored[len(stored) - entry.footer_length :], entry)
     group = footer.groups[0]
@@ -171,7 +171,7 @@ def test_bytes_that_lie_are_refused(keys: st.SearchStrategy[Any], data: st.DataO
 @pytest.mark.parametrize("keys", [codes, texts], ids=["int64", "bytes"])
 @given(data=st.data())
 def test_footers_that_lie_are_refused(keys: st.SearchStrategy[Any], data: st.DataObject) -> None:
-    """A footer changed by someone who knows the checksums is refused, or blocks stay valid."""
+    """A footer with a correct checksum but wrong content is refused, or blocks stay valid."""
     stored, entry = _encode(data.draw(st.dictionaries(keys, sets, min_size=1, max_size=12)))
     document = json.loads(stored[len(stored) - entry.footer_length :])
     odd: st.SearchStrategy[Any] = st.sampled_from(
@@ -215,7 +215,7 @@ def _unharmed_or_refused(data: bytes, entry: SegmentEntry, blocks: Sets) -> None
     st.integers(-3, 1000),
 )
 def test_lying_entries_are_refused(blocks: Sets, field: str, wrong: int) -> None:
-    """An entry whose counts are not the segment's is never believed."""
+    """An entry whose counts differ from the segment is refused."""
     data, entry = _encode(blocks)
     assume(wrong > 0 and wrong != getattr(entry, field))
     changes: dict[str, Any] = {field: wrong}
@@ -237,7 +237,7 @@ def test_lying_entries_are_refused(blocks: Sets, field: str, wrong: int) -> None
     ids=["descending", "repeated", "set-descending", "set-repeated", "unit-beyond", "unit-highest"],
 )
 def test_blocks_out_of_order_are_refused(changes: dict[str, Any]) -> None:
-    """A writer's mistake with a right checksum is still found when it is read."""
+    """Blocks out of order are refused, even with a correct checksum."""
     data, entry = encode_segment(_blocks({1: {0}, 2: {1}}, **changes), unit_count=UNITS)
 
     with pytest.raises(CorruptIndexError):
@@ -245,7 +245,7 @@ def test_blocks_out_of_order_are_refused(changes: dict[str, Any]) -> None:
 
 
 def test_a_later_format_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A segment of a later version is distinguished from a damaged one."""
+    """A segment of a newer version gets another error than a damaged segment."""
     monkeypatch.setattr(segment_module, "FORMAT_VERSION", 2)
     data, entry = _encode({1: {2}})
 
@@ -262,7 +262,7 @@ def test_entries_are_read_back() -> None:
 
 
 def test_long_bounds_are_cut() -> None:
-    """First and last keys of any length give bounds that hold them in a kilobyte."""
+    """Long first and last keys give bounds of at most a kilobyte that include them."""
     low, high = b"a" * 5000, b"b\xff" + b"c" * 5000
     _, entry = _encode({low: {1}, high: {2}})
 
@@ -295,7 +295,7 @@ def test_random_units_cost_their_logarithm() -> None:
 
 
 def test_late_keys_between_gaps_cost_little_more_than_late_keys() -> None:
-    """Holes at regular places hardly cost anything, even where other keys come late."""
+    """Regular gaps cost hardly anything, even if other keys arrive late."""
     random = np.random.default_rng(2)
     units = np.arange(200_000) // 5_000
     late = random.random(200_000) < 0.05
@@ -311,7 +311,7 @@ def test_late_keys_between_gaps_cost_little_more_than_late_keys() -> None:
 
 
 def test_rewritten_data_costs_as_much_as_before() -> None:
-    """Keys in any old file and in the one new file of their range take one logarithm, not two."""
+    """Keys in any old file and one new file cost one logarithm, not two."""
     keys, old = np.arange(100_000), np.random.default_rng(3).integers(0, 500, 100_000)
     pairs = (np.tile(keys, 2), np.concatenate((old, 500 + keys // 20_000)))
     (blocks,) = blocks_of_pairs(pa.array(pairs[0]), pairs[1].astype(np.int32), max_pairs=10**6)
@@ -322,7 +322,7 @@ def test_rewritten_data_costs_as_much_as_before() -> None:
 
 
 def test_keys_with_long_prefixes_are_read_back() -> None:
-    """Row groups stay within what readers allow, however much the separators share."""
+    """Row groups stay within the limits of readers, however long the shared prefixes are."""
     listed = [b"p" * 4000 + b"%05d" % n + bytes([n % 251]) * (n % 7) for n in range(20_000)]
     keys = pa.array(sorted(listed), pa.binary())
     blocks = build_blocks(keys, (np.arange(20_000) % 30).astype(np.int32))

@@ -1,4 +1,4 @@
-"""Streams of integers come back as they were, or not at all."""
+"""Streams of integers are read back unchanged, or not at all."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lakesieve.format.streams import StreamError, StreamWriter, decode_stream
 
 
 def encode_stream(values: np.ndarray) -> bytes:
-    """Write one stream alone."""
+    """Encode a single stream."""
     return StreamWriter().write("", values)
 
 
@@ -27,7 +27,7 @@ words = (
 
 @given(st.lists(words, max_size=300))
 def test_streams_are_read_back(values: list[int]) -> None:
-    """Any integers survive, and what stands behind the stream is left alone."""
+    """Any integers are read back, and bytes after the stream are ignored."""
     data = encode_stream(np.array(values, np.uint64))
     found, end = decode_stream(memoryview(b"xx" + data + b"behind"), 2, len(values))
 
@@ -43,7 +43,7 @@ def test_streams_are_read_back(values: list[int]) -> None:
 def test_harmed_streams_end_in_an_error(
     values: list[int], flips: list[tuple[float, int]], length: int
 ) -> None:
-    """Flipped or cut bytes give a stream error or as many integers as were expected."""
+    """Damaged streams give a stream error or the expected number of integers."""
     data = bytearray(encode_stream(np.array(values, np.uint64)))
     for position, flip in flips:
         data[int(position * len(data))] ^= flip
@@ -81,7 +81,7 @@ def test_streams_are_small(values: np.ndarray, bits: float) -> None:
 
 @pytest.mark.parametrize("bits", [1, 7, 33, 63])
 def test_long_streams_are_read_back(bits: int) -> None:
-    """Low bits are packed in parts, and come back across their bounds."""
+    """Low bits are packed in parts, and are read back across part boundaries."""
     random = np.random.default_rng(bits)
     for count in (16_383, 16_384, 40_001):
         values = random.integers(0, 2**bits, count, dtype=np.uint64, endpoint=True)
@@ -91,7 +91,7 @@ def test_long_streams_are_read_back(bits: int) -> None:
 
 @given(st.lists(st.lists(words, max_size=40), max_size=20))
 def test_streams_of_one_name_are_read_back(streams: list[list[int]]) -> None:
-    """What is kept of a stream for those that follow harms none of them."""
+    """Reusing a coding for later streams does not change their values."""
     writer = StreamWriter()
     for values in streams:
         data = writer.write("one", np.array(values, np.uint64))
@@ -99,7 +99,7 @@ def test_streams_of_one_name_are_read_back(streams: list[list[int]]) -> None:
 
 
 def test_streams_of_one_name_stay_small() -> None:
-    """Streams that change take hardly more than if each was written alone."""
+    """Streams with changing values are hardly larger than if each were coded alone."""
     random = np.random.default_rng(3)
     writer = StreamWriter()
     streams = [

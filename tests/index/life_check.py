@@ -1,4 +1,4 @@
-"""Whether queries by an index of the life model miss rows, or read files in vain."""
+"""Check whether queries with an index of the life model miss rows, or read files in vain."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ class Answer:
     """Which data files a query reads.
 
     Args:
-        known: The files that the indexes that answered have seen.
-        kept: Those of them that must be read.
+        known: The files that the indexes cover.
+        kept: Those of these files that must be read.
     """
 
     known: frozenset[str]
     kept: frozenset[str]
 
     def reads(self, path: str) -> bool:
-        """Whether a live file is read."""
+        """Return whether a live file is read."""
         return path in self.kept or path not in self.known
 
 
@@ -52,7 +52,7 @@ def ask(index: OpenedIndex, expr: Expr) -> Answer:
 
 
 def check(copy: Copy, shape: Shape, drawn: Random) -> None:
-    """Insist that every version of a table answers the same by every state of its index."""
+    """Check that every version of a table gives the same answers in every state of its index."""
     files = copy.table.retained()
     current = [copy.opened(), copy.opened(copy.number(drawn))]
     for expr in [copy.table.predicate(drawn), copy.table.predicate(drawn)]:
@@ -76,7 +76,7 @@ def check(copy: Copy, shape: Shape, drawn: Random) -> None:
 def check_versions(
     copy: Copy, index: OpenedIndex, expr: Expr, matching: Mapping[str, set[int]]
 ) -> Answer:
-    """All rows of all kept versions are found in the files that are read."""
+    """Check that the files that are read contain all matching rows of all kept versions."""
     answer = ask(index, expr)
     for version in copy.table.versions.values():
         read = [path for path in version.files if answer.reads(path)]

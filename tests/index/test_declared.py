@@ -1,4 +1,4 @@
-"""Files that declare indexes: what they may say, and what is said of the others."""
+"""Files that declare indexes: valid declarations, and errors for invalid ones."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ TABLES = [
 
 
 def read(folder: Path, text: str) -> list[DeclaredTable]:
-    """What a file declares."""
+    """Return the declarations in a file."""
     (folder / "lakesieve.toml").write_text(text, encoding="utf-8")
     return read_declarations(str(folder / "lakesieve.toml"))
 
 
 def test_everything_that_can_be_declared(tmp_path: Path) -> None:
-    """In a file of its own, and among the tools of a project."""
+    """Everything can be declared in a file of its own, and in pyproject.toml."""
     found = read(tmp_path, WHOLE)
 
     assert found == TABLES
@@ -89,12 +89,12 @@ def test_everything_that_can_be_declared(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_declared(tmp_path: Path, text: str, words: str) -> None:
-    """The place in the file is named, and what is known there."""
+    """The error names the place in the file, and the settings that exist."""
     with pytest.raises(InvalidInputError, match=words):
         read(tmp_path, text)
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    """It is named, with what to give."""
+    """The error names the missing file, and what to give."""
     with pytest.raises(NotFoundError, match=r"lakesieve maintain lakesieve\.toml"):
         read_declarations(str(tmp_path / "nowhere.toml"))

@@ -1,4 +1,4 @@
-"""What a user writes for columns and gets for names."""
+"""Columns and default names of an index."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Columns:
     file_io: dict[str, str] = field(default_factory=dict)
 
     def columns(self, _: TableVersion) -> dict[tuple[str, ...], Column]:
-        """All of them, as longs."""
+        """Return all columns, as longs."""
         return {
             path: Column(path=path, field_id=at, type="long", kind="integer")
             for at, path in enumerate(self.names)
@@ -46,7 +46,7 @@ class Columns:
     ],
 )
 def test_columns_in_back_quotes(written: str, path: tuple[str, ...]) -> None:
-    """A name is taken as in a predicate, with back quotes and without."""
+    """Columns are named as in a predicate, with backquotes or without."""
     table = Columns([("a", "d.e"), ("x y",), ("q`r",)])
 
     (column,) = key_columns(table, VERSION, [written])  # type: ignore[arg-type]
@@ -55,7 +55,7 @@ def test_columns_in_back_quotes(written: str, path: tuple[str, ...]) -> None:
 
 
 def test_unknown_columns() -> None:
-    """What names no column is refused, with the columns that there are."""
+    """An unknown column is refused with a list of the existing columns."""
     table = Columns([("a", "d.e")])
     with pytest.raises(NotFoundError, match="has no column"):
         key_columns(table, VERSION, ["a.`d`"])  # type: ignore[arg-type]
@@ -75,5 +75,5 @@ def test_unknown_columns() -> None:
     ],
 )
 def test_names_by_default(columns: list[str], name: str) -> None:
-    """An index without a name gets one that a folder can have."""
+    """The default name of an index is valid as the name of a folder."""
     assert default_name(columns) == name

@@ -1,4 +1,4 @@
-"""Predicates over columns as predicates over composite keys, against a slow evaluator of rows."""
+"""Predicates over composite keys agree with a slow evaluation of predicates over columns."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ NULL = component_code("integer", None)
 
 
 def usable(names: Sequence[str], *, left: int = 8) -> UsableIndex:
-    """An index on some columns, of which only the first few are left in the table."""
+    """Return an index on some columns, of which the table has only the first few."""
     columns = tuple(
         KeyColumn(
             field_id=COLUMNS[name,].field_id,
@@ -55,7 +55,7 @@ def usable(names: Sequence[str], *, left: int = 8) -> UsableIndex:
 
 
 def key_of(index: UsableIndex, row: Row) -> int | bytes | None:
-    """The key that an index has for a row."""
+    """Return the key that an index has for a row."""
     columns = index.index.definition.columns
     if len(columns) == 1:
         return row[columns[0].name,]
@@ -63,7 +63,7 @@ def key_of(index: UsableIndex, row: Row) -> int | bytes | None:
 
 
 def holds(row_filter: RowFilter, indexes: Sequence[UsableIndex], row: Row) -> bool:
-    """Whether a row belongs to rows given by their keys."""
+    """Return whether a row belongs to rows that are given by their keys."""
     match row_filter:
         case ColumnRanges():
             return row_filter.ranges.contains(key_of(indexes[row_filter.field_id], row))
@@ -77,7 +77,7 @@ def holds(row_filter: RowFilter, indexes: Sequence[UsableIndex], row: Row) -> bo
 
 @st.composite
 def index_lists(draw: st.DrawFn) -> list[UsableIndex]:
-    """A few indexes on one to four columns in any order, some of them dropped since."""
+    """Draw a few indexes on one to four columns in any order, some of them dropped since."""
     column_names = st.lists(st.sampled_from(sorted(VALUES)), min_size=1, max_size=4, unique=True)
     return [
         usable(names, left=draw(st.integers(1, len(names))))
@@ -89,7 +89,7 @@ def index_lists(draw: st.DrawFn) -> list[UsableIndex]:
 def test_no_accepted_row_is_lost(
     expr: Expr, indexes: list[UsableIndex], drawn: list[Row], most_ranges: int
 ) -> None:
-    """Whatever the predicate, the indexes and the bound on ranges, true rows stay in the set."""
+    """Whatever the predicate, the indexes and the limit on ranges, no matching row is lost."""
     rows = rows_where(bind(expr, COLUMNS, strict=False))
     row_filter = on_keys(rows, indexes, most_ranges=most_ranges)
 
@@ -120,7 +120,7 @@ def ranges_of(name: str) -> st.SearchStrategy[Ranges]:
 def test_points_and_then_ranges_are_answered_exactly(
     one: Ranges, two: Ranges, last: Ranges, drawn: list[Row]
 ) -> None:
-    """Sets of values on the leading columns and ranges on the next give exactly their rows."""
+    """Values on the leading columns and ranges on the next column give exactly their rows."""
     result = {("i",): one, ("s",): two, ("w",): last}
     indexes = [usable(["i", "s", "w", "y"])]
     row_filter = on_keys(
@@ -138,7 +138,7 @@ def test_points_and_then_ranges_are_answered_exactly(
 
 
 def test_texts_that_follow_each_other_are_single_values() -> None:
-    """Texts between which no other lies, and so one range, are listed one by one."""
+    """A range of strings that contains only a few strings is listed one by one."""
     texts = [b"a", b"a\0", b"a\0\0", b"b"]
     result = [
         ColumnRanges(field_id=2, ranges=Ranges.points(texts)),
@@ -156,7 +156,7 @@ def test_texts_that_follow_each_other_are_single_values() -> None:
 
 @given(ranges_of("i"), st.lists(rows, min_size=1, max_size=20))
 def test_ranges_of_the_first_column_are_answered_exactly(ranges: Ranges, drawn: list[Row]) -> None:
-    """A condition on the first column alone gives exactly its rows, bounds past int64 included."""
+    """A condition on the first column gives exactly its rows, even with bounds beyond int64."""
     indexes = [usable(["i", "s"])]
     row_filter = on_keys(all_of([ColumnRanges(field_id=1, ranges=ranges)]), indexes)
 
@@ -201,7 +201,7 @@ def i_s(number: int, text: bytes = b"") -> bytes:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_conditions_become_intervals(text: str, intervals: list[tuple[bytes, bytes]]) -> None:
-    """Conditions on leading columns are one set of intervals of keys, across AND and OR."""
+    """Conditions on leading columns become one set of key intervals, across AND and OR."""
     index = usable(["i", "s"])
     row_filter = of_text(text, index)
     # what stands outside the nested OR counts as well, and holds more
@@ -215,12 +215,12 @@ def test_conditions_become_intervals(text: str, intervals: list[tuple[bytes, byt
     ["s = 'a'", "i = 5 OR s = 'a'", "i IS NOT NULL", "i IS NOT NULL AND s = 'a'", "x = 1"],
 )
 def test_conditions_that_tell_nothing_of_the_first_column(text: str) -> None:
-    """Without a condition on the first column the index is not used."""
+    """Without a condition on the first column, the index is not used."""
     assert of_text(text, usable(["i", "s"])) == AlwaysTrue()
 
 
 def test_several_indexes_answer_together() -> None:
-    """Every index takes part whose first column has a condition, the others do not."""
+    """Every index whose first column has a condition is used, and no other."""
     indexes = [usable(["i"]), usable(["i", "s"]), usable(["s"]), usable(["b", "i"])]
     row_filter = of_text("i = 5 AND s = 'a'", *indexes)
 
@@ -229,7 +229,7 @@ def test_several_indexes_answer_together() -> None:
 
 
 def test_an_impossible_condition_is_no_row() -> None:
-    """Conditions that exclude each other leave nothing."""
+    """Contradicting conditions match nothing."""
     indexes = [usable(["i", "s"])]
 
     assert on_keys(AlwaysFalse(), indexes) == AlwaysFalse()
@@ -238,14 +238,14 @@ def test_an_impossible_condition_is_no_row() -> None:
 
 
 def test_what_is_left_of_a_composite_index_has_composite_keys() -> None:
-    """An index whose other columns were dropped answers its first column by prefixes."""
+    """If its other columns were dropped, a composite index answers its first column by prefixes."""
     row_filter = of_text("i = 5 AND s = 'a'", usable(["i", "s"], left=1))
 
     assert row_filter == ColumnRanges(field_id=0, ranges=Ranges.of([(i_s(5), i_s(6))]))
 
 
 def test_products_of_values_are_bounded() -> None:
-    """Beyond the bound, columns after the first few are left out instead of multiplied."""
+    """Beyond the limit, columns after the first few are left out."""
     numbers = ", ".join(str(n) for n in range(0, 2000, 2))
     text = f"i IN ({numbers}) AND s IN ({', '.join(repr(str(n)) for n in range(100))})"
     every = of_text(text, usable(["i", "s"]), most_ranges=100_000)
@@ -259,7 +259,7 @@ def test_products_of_values_are_bounded() -> None:
 
 
 def test_bounds_hold_for_the_whole_predicate() -> None:
-    """A long list outside an OR of many branches is not repeated in each of them."""
+    """A long list outside an OR of many branches is not repeated in each branch."""
     numbers = ", ".join(str(n) for n in range(0, 40_000, 2))
     branches = " OR ".join(f"(s = 's{n}' AND b)" for n in range(200))
     row_filter = of_text(f"i IN ({numbers}) AND ({branches})", usable(["i", "s"]))
@@ -269,7 +269,7 @@ def test_bounds_hold_for_the_whole_predicate() -> None:
 
 
 def test_many_pairs_are_one_look_up() -> None:
-    """Thousands of pairs under OR, or written as lists, are one set of intervals."""
+    """Thousands of pairs, under OR or as lists, become one set of intervals."""
     pairs = " OR ".join(f"(i = {n} AND s = 's{n}')" for n in range(3_000))
     row_filter = of_text(pairs, usable(["i", "s"]))
     listed = of_text(

@@ -1,4 +1,4 @@
-"""Ranges of keys that several files hold: exactly the codes between their bounds."""
+"""Ranges of keys that several files hold contain exactly the codes between their bounds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _drawn(drawn: random.Random, kind: str) -> list[Any]:
 
 @pytest.mark.parametrize("kind", ["int64", "binary"])
 def test_codes_are_in_the_ranges_that_hold_them(kind: str) -> None:
-    """Drawn ranges and codes, nulls among them, against a comparison one by one."""
+    """For drawn ranges and codes, including nulls, the result equals a comparison one by one."""
     drawn = random.Random(f"ranges {kind}")
     of_type = pa.int64() if kind == "int64" else pa.binary()
     for _ in range(CASES):
@@ -66,7 +66,7 @@ def test_codes_are_in_the_ranges_that_hold_them(kind: str) -> None:
 
 
 def test_ranges_of_two_types_are_not_joined() -> None:
-    """Keys of a promoted column have codes of two types, of which neither holds the other."""
+    """Codes of a promoted column have two types, so their ranges cannot be joined."""
     words = KeyRanges(lows=pa.array([1]), highs=pa.array([2]))
     texts = KeyRanges(lows=pa.array([b"a"]), highs=pa.array([b"b"]))
 

@@ -1,4 +1,4 @@
-"""An index lives through random changes of its table and of itself, and is right after each.
+"""After each random change of its table and of itself, an index gives correct answers.
 
 ``LAKESIEVE_STEPS=100000`` plays that many over all shapes of indexes, in longer lives.
 """

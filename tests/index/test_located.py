@@ -1,4 +1,4 @@
-"""The stage that looks keys up in bulk, without Spark, against a dictionary."""
+"""The stage that looks up keys in bulk agrees with a dictionary, without Spark."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Row = tuple[Any, ...]
 
 
 def task_of(rows: list[tuple[Row, int]], kinds: tuple[str, ...], dead: set[int]) -> LookUpTask:
-    """Index rows, each with the number of its file."""
+    """Index rows, each with the number of its file, and return the task of a look-up."""
     store = IndexStore(open_storage(f"memory://located-{next(_numbers)}"))
     types = tuple(KeyType(kind=kind) for kind in kinds)
     columns = [pa.array([row[at] for row, _ in rows], TYPES[k]) for at, k in enumerate(kinds)]
@@ -69,7 +69,7 @@ def task_of(rows: list[tuple[Row, int]], kinds: tuple[str, ...], dead: set[int])
 
 
 def look_up(task: LookUpTask, keys: list[Row], kinds: tuple[str, ...], cut: int) -> list[Row]:
-    """Ask for keys in the order in which Spark sorts them, in batches of some rows."""
+    """Look up keys in Spark's sort order, in batches of some rows."""
     keys = sorted(keys, key=lambda row: tuple((v is not None, v) for v in row))
     batches = [
         pa.record_batch(
@@ -91,7 +91,7 @@ texts = st.none() | st.binary(max_size=2)
 
 @given(data=st.data())
 def test_present_keys_have_their_files(data: st.DataObject) -> None:
-    """Each key that is there comes once with each of its live files, however batches are cut."""
+    """Each present key comes once with all of its live files, however batches are cut."""
     kinds, row = data.draw(
         st.sampled_from(
             [
@@ -117,7 +117,7 @@ def test_present_keys_have_their_files(data: st.DataObject) -> None:
 
 
 def test_an_index_made_anew_is_noticed() -> None:
-    """A task that finds another index under the same name refuses to answer."""
+    """A task that finds another index under the same name raises an error."""
     task = task_of([((1,), 0)], ("integer",), set())
     other = replace(task, write_id="another")
     with pytest.raises(InvalidInputError, match="created again"):

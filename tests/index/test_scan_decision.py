@@ -53,7 +53,7 @@ def path(number: int) -> str:
 
 
 def stored(rows: Rows, names: Sequence[str], covered: range) -> OpenedIndex:
-    """An index of some columns over some of the files, as a build would store it."""
+    """Return an index of some columns over some of the files, stored as by a build."""
     store = IndexStore(open_storage(f"memory://planner-{next(_numbers)}"))
     covered_rows = [(row, unit - covered.start) for row, unit in rows if unit in covered]
     positions = [list(KINDS).index(name) for name in names]
@@ -109,7 +109,7 @@ def stored(rows: Rows, names: Sequence[str], covered: range) -> OpenedIndex:
 
 
 def planned(expr: Expr, indexes: Sequence[OpenedIndex]) -> set[int]:
-    """Files that a scan would read."""
+    """Return the files that a scan reads."""
     kinds = {column.field_id: (column.kind, column.scale) for column in COLUMNS.values()}
     usable, reasons = usable_indexes(indexes, kinds, "t")
     assert reasons == []
@@ -118,12 +118,12 @@ def planned(expr: Expr, indexes: Sequence[OpenedIndex]) -> set[int]:
 
 
 def kept(plan: KeepTree) -> np.ndarray:
-    """For each of the table's files whether a plan keeps it."""
+    """Return for each of the table's files whether a plan keeps it."""
     return plan.of(pa.array([path(n) for n in range(FILES)]))[0]
 
 
 def matching(expr: Expr, rows: Rows) -> set[int]:
-    """Files that hold a row for which a predicate is true."""
+    """Return the files with a row for which a predicate is true."""
     return {
         unit
         for row, unit in rows
@@ -177,7 +177,7 @@ coverages = st.sampled_from([range(FILES), range(4), range(2, FILES)])
 def test_no_file_with_a_match_is_left_out(
     rows: Rows, shapes: list[tuple[list[str], range]], exprs: list[Expr]
 ) -> None:
-    """Whatever the indexes, what they cover and the predicate, every file with a match is read."""
+    """Whatever the indexes, their coverage and the predicate, every file with a match is read."""
     indexes = [stored(rows, names, covered) for names, covered in shapes]
 
     for expr in exprs:
@@ -208,7 +208,7 @@ GRID: Rows = [((a, b"x%d" % s, a * s), (a * 7 + s * 3) % FILES) for a in range(9
 def test_conditions_on_all_columns_are_answered_exactly(
     text: str, names: list[str], holds: Callable[..., bool]
 ) -> None:
-    """Where single values are in every file, combinations are found in the files that have them."""
+    """If every file has the single values, a combination is found only in files that have it."""
     index = stored(GRID, names, range(FILES))
     expected = {unit for row, unit in GRID if holds(*row)}
 
@@ -217,7 +217,7 @@ def test_conditions_on_all_columns_are_answered_exactly(
 
 
 def test_indexes_intersect() -> None:
-    """Two indexes that answer the same condition read what both name."""
+    """If two indexes answer a condition, only files that both name are read."""
     composite = stored(GRID, ["a", "s"], range(FILES))
     single = stored(GRID, ["c"], range(FILES))
     expr = parse_sql("a = 4 AND c = 20")
@@ -232,14 +232,14 @@ def test_indexes_intersect() -> None:
 
 
 def test_what_is_never_true_skips_all_that_is_known() -> None:
-    """Without a value to look for, every file that an index has seen is skipped."""
+    """If no value can match, every covered file is skipped."""
     index = stored(GRID, ["a"], range(FILES))
 
     assert planned(parse_sql("a = 1 AND a = 2"), [index]) == set()
 
 
 def test_a_type_that_changed_ends_what_is_answered() -> None:
-    """Columns from the first whose kind changed on are not used, and a reason tells."""
+    """Columns from the first one whose kind changed on are not used, and a reason says so."""
     index = stored(GRID, ["a", "s", "c"], range(FILES))
 
     usable, reasons = usable_indexes([index], {1: ("integer", 0), 2: ("date", 0)}, "t")
@@ -251,7 +251,7 @@ def test_a_type_that_changed_ends_what_is_answered() -> None:
 
 
 def test_another_column_of_the_same_name_is_no_change_of_type() -> None:
-    """Iceberg's columns have ids of their own: a name that another column took says nothing."""
+    """In Iceberg, a column that took over another column's name is not a change of type."""
     index = stored(GRID, ["a", "s"], range(FILES))
 
     usable, reasons = usable_indexes(
@@ -263,7 +263,7 @@ def test_another_column_of_the_same_name_is_no_change_of_type() -> None:
 
 
 def test_many_keys_are_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What commands ask twice is read once; the answer cannot be changed by who got it."""
+    """A repeated question about many keys is read once, and callers cannot change the answer."""
     index = stored(GRID, ["c"], range(FILES))
     log: list[Sequence[Interval]] = []
     lookup = IndexReader.lookup
@@ -288,7 +288,7 @@ def test_many_keys_are_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_broken_index_leaves_the_others() -> None:
-    """An index that cannot be read is reported, and the others still skip files."""
+    """An index that cannot be read is reported, and the other indexes still skip files."""
     good, bad = (stored(GRID, names, range(FILES)) for names in (["a", "s"], ["s", "a"]))
     entry = dataclasses.replace(bad.snapshot.catalogues[0], path="files/" + "0" * 40 + ".parquet")
     state = dataclasses.replace(bad.snapshot, catalogues=(entry,))
@@ -308,7 +308,7 @@ def test_a_broken_index_leaves_the_others() -> None:
 
 
 def test_what_reads_too_much_of_an_index_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Such a condition skips nothing and is reported; the others of the predicate still skip."""
+    """A condition that would read too much of an index is reported and skips nothing itself."""
     large, small = (stored(GRID, [name], range(FILES)) for name in ("a", "c"))
     whole = large.reader.lookup
     monkeypatch.setattr(

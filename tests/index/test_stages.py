@@ -36,7 +36,7 @@ def _batches(drawn: random.Random) -> list[pa.RecordBatch]:
 def _scattered(
     tasks: Sequence[IndexTask], batches: list[pa.RecordBatch], *, rows: int, size: int = 10**9
 ) -> list[pa.RecordBatch]:
-    """What the first stage gives of rows of five files."""
+    """Return the first stage's results for rows of five files."""
     return list(
         scatter(
             batches,
@@ -52,7 +52,7 @@ def _scattered(
 def _pairs(
     tasks: Sequence[IndexTask], batches: list[pa.RecordBatch], rows: int, size: int
 ) -> list[dict[int, object]]:
-    """By index, what each of its buckets holds."""
+    """Return the contents of each bucket, by index."""
     pairs: list[dict[int, set[object]]] = [{} for _ in tasks]
     tallies: list[dict[int, object]] = [{} for _ in tasks]
     for out in _scattered(tasks, batches, rows=rows, size=size):
@@ -73,7 +73,7 @@ def _payload(out: pa.RecordBatch) -> pa.Table:
 
 
 def test_each_index_has_the_pairs_it_has_alone() -> None:
-    """Whatever fills the buffers, an index among several gets the pairs and counts of its own."""
+    """However the buffers fill, an index among several gets the same pairs and counts as alone."""
     drawn = random.Random("stages")
     for _ in range(40):
         rows, size = drawn.choice((1, 50, 10**6)), drawn.choice((1, 2000, 10**9))
@@ -102,7 +102,7 @@ def _batch(rows: list[tuple[int | None, int]]) -> pa.RecordBatch:
 
 @pytest.mark.parametrize("budget", [None, "4 bits"])
 def test_a_file_that_has_a_key_twice_is_known(tmp_path: Path, budget: str | None) -> None:
-    """Whatever fills the buffers of whichever task, and in however many buckets the keys are."""
+    """Files with a repeated key are found, whatever the buffers, tasks and buckets."""
     drawn = random.Random("repeats")
     seen = set()
     for turn in range(30):

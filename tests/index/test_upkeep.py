@@ -1,4 +1,4 @@
-"""An index as the user holds it: its history, earlier states, and clearing up."""
+"""The handle of an index: its history, earlier states, and vacuums."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 class NamedTable:
-    """As much of a table as is needed here."""
+    """The few parts of a table that these tests need."""
 
     name = "lake.db.t"
 
 
 @pytest.fixture
 def storage(tmp_path: Path) -> Storage:
-    """An index of two batches, where a table at ``tmp_path`` would have it."""
+    """An index of two batches, in the place for a table at ``tmp_path``."""
     storage = open_storage(str(tmp_path / "_lakesieve" / "k"))
     store = IndexStore(storage)
     base = store.create(DEFINITION, batch(storage, 0, "create"))
@@ -42,7 +42,7 @@ def opened(storage: Storage) -> Index:
 
 
 def test_history_reads_like_a_log(storage: Storage) -> None:
-    """Every commit has its parent, its operation, and the totals after it."""
+    """The history has every commit with its parent, its operation, and the totals after it."""
     first, second = opened(storage).history()
 
     assert (first.number, first.parent, first.operation) == (0, None, "create")
@@ -67,7 +67,7 @@ def test_earlier_states(storage: Storage) -> None:
 
 
 def test_clearing_up(storage: Storage) -> None:
-    """A vacuum tells before it deletes; what is left is sound."""
+    """A dry run reports what a vacuum would delete, and the index is undamaged after a vacuum."""
     index = opened(storage)
     index.rollback(0)
     vacuumed = index.vacuum(retain_commits=1, older_than=timedelta(0))
@@ -81,7 +81,7 @@ def test_clearing_up(storage: Storage) -> None:
 
 
 def test_a_lender_is_kept(storage: Storage, tmp_path: Path) -> None:
-    """An index that a clone uses is not dropped, unless it is said twice."""
+    """An index that a clone uses is dropped only by force."""
     clone(IndexStore(storage), open_storage(str(tmp_path / "copy")))
 
     with pytest.raises(InvalidInputError):
@@ -91,7 +91,7 @@ def test_a_lender_is_kept(storage: Storage, tmp_path: Path) -> None:
 
 
 def test_the_registry_follows_the_log(storage: Storage, tmp_path: Path) -> None:
-    """The same opened index is given until another commit, a drop, or an index made again."""
+    """The same opened index is returned until a commit, a drop, or a new index."""
     registry = IndexRegistry()
 
     def state() -> tuple[int, str] | None:
@@ -113,7 +113,7 @@ def test_the_registry_follows_the_log(storage: Storage, tmp_path: Path) -> None:
 
 
 def test_the_registry_keeps_few_of_many_open(tmp_path: Path) -> None:
-    """Of many tables' indexes the latest are kept open, and the others are found all the same."""
+    """Only the latest indexes are kept open, and the others are opened again when needed."""
     registry = IndexRegistry(most_opened=3)
     for number in range(6):
         storage = open_storage(str(tmp_path / str(number))).child("_lakesieve").child("k")
@@ -126,7 +126,7 @@ def test_the_registry_keeps_few_of_many_open(tmp_path: Path) -> None:
 
 
 def test_a_handle_leaves_another_tables_index_alone(storage: Storage) -> None:
-    """What a handle was opened for and what stands there now are compared before it changes it."""
+    """Before a handle changes an index, it checks that the index belongs to its table."""
     index = opened(storage)
     IndexStore(storage).drop()
     successor = dataclasses.replace(DEFINITION, table_uuid="another")

@@ -1,4 +1,4 @@
-"""Storage that hangs or refuses: nobody waits for it long, and others not at all."""
+"""If storage hangs or refuses, no query waits long, and other tables do not wait at all."""
 
 from __future__ import annotations
 
@@ -46,19 +46,19 @@ def hanging() -> Iterator[int]:
 
 
 def refusing() -> int:
-    """A port that nobody listens to."""
+    """A port on which nothing listens."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         return int(server.getsockname()[1])
 
 
 def options(port: int) -> StorageOptions:
-    """Settings that lead to a port of this machine."""
+    """Return settings that lead to a port of this machine."""
     conf = hadoop_settings(SERVERS[0]) | {"fs.s3a.endpoint": f"http://127.0.0.1:{port}"}
     return StorageOptions(conf=conf)
 
 
 def test_own_changes_are_seen_at_once() -> None:
-    """On an object store, what another process commits may be seen later, but not one's own."""
+    """On an object store, a process sees its own commits at once, those of others later."""
     root = s3_storage(SERVERS[0])
     conf = hadoop_settings(SERVERS[0])
     registry = IndexRegistry((), StorageOptions(conf=conf))
@@ -79,7 +79,7 @@ def test_own_changes_are_seen_at_once() -> None:
 
 
 def local_index(tmp_path: Path) -> str:
-    """The root of a table with an index beside it."""
+    """Return the root of a table with an index next to it."""
     storage = open_storage(str(tmp_path / "_lakesieve" / "k"))
     IndexStore(storage).create(DEFINITION, batch(storage, 0, "create"))
     return str(tmp_path)
@@ -87,7 +87,7 @@ def local_index(tmp_path: Path) -> str:
 
 @pytest.mark.parametrize("hangs", [True, False])
 def test_a_dead_store_costs_its_own_indexes(tmp_path: Path, hanging: int, *, hangs: bool) -> None:
-    """A query waits its time once; then the place is left alone, and others' indexes are used."""
+    """A query waits once; then the store is not tried for a while, and other indexes are used."""
     registry = IndexRegistry(["s3://b/x"], options(hanging if hangs else refusing()))
     table = local_index(tmp_path)
 
@@ -102,7 +102,7 @@ def test_a_dead_store_costs_its_own_indexes(tmp_path: Path, hanging: int, *, han
 
 
 def test_no_table_waits_for_the_store_of_another(tmp_path: Path, hanging: int) -> None:
-    """While one query waits for a store that hangs, another table's index is opened at once."""
+    """While one query waits for a store that hangs, another table's index opens at once."""
     registry = IndexRegistry((), options(hanging))
     table = local_index(tmp_path)
     until = time.monotonic() + 30
@@ -121,7 +121,7 @@ def test_no_table_waits_for_the_store_of_another(tmp_path: Path, hanging: int) -
 
 
 def test_the_next_query_profits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A slow place is opened to the end, by one thread, and is then used again at once."""
+    """A slow store is opened to the end by one thread, and later queries use it at once."""
     root = s3_storage(SERVERS[0])
     storage = root.child("_lakesieve").child("k")
     IndexStore(storage).create(DEFINITION, batch(storage, 0, "create"))
@@ -151,7 +151,7 @@ def test_the_next_query_profits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_indexes_of_a_remote_place_are_opened_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Six indexes on a store with a delay in each request take the time of one."""
+    """Opening six indexes on a slow store takes as long as opening one."""
     location = s3_storage(SERVERS[0])
     names = [f"k{number}" for number in range(6)]
     for name in names:
@@ -184,7 +184,7 @@ def test_indexes_of_a_remote_place_are_opened_at_once(monkeypatch: pytest.Monkey
 
 
 def test_calls_keep_their_order_and_errors() -> None:
-    """What runs at once comes back in order; an error is raised to the caller."""
+    """Parallel calls return results in order, and raise their errors."""
 
     def fail() -> int:
         raise ValueError("seven")

@@ -1,4 +1,4 @@
-"""Drawn predicates over columns of several kinds, and rows to try them on."""
+"""Draw predicates over columns of several kinds, and rows to try them on."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ constants = st.builds(Constant, value=st.sampled_from([True, False, None]))
 
 
 def expressions(*, unknown: bool = False) -> SearchStrategy[Expr]:
-    """Predicates of any shape, with or without parts that nobody understands."""
+    """Predicates of any shape, with or without unknown parts."""
     leaves: SearchStrategy[Expr] = st.one_of(*map(_leaves, VALUES)) | constants
     if unknown:
         leaves |= st.builds(Unknown, text=st.just("?"))

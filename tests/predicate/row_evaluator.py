@@ -1,4 +1,4 @@
-"""A slow evaluator of predicates on single rows: the twin that tests compare with."""
+"""Evaluate predicates on single rows, slowly. Tests compare with this twin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The keys of joins as conditions: many values at once."""
+"""Keys of joins as conditions with many values."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _ranges(document: dict[str, object], kind: str, scale: int = 0) -> Ranges:
 
 @given(st.lists(LONGS))
 def test_codes_are_those_of_single_points(values: list[int]) -> None:
-    """Joining runs of neighbours gives the same set as one point for each."""
+    """Joining neighbouring codes gives the same set as one point for each code."""
     codes = np.array(values, np.int64)
 
     assert Ranges.of_codes(codes) == Ranges.points(values)
@@ -59,7 +59,7 @@ def test_words(kind: str) -> None:
 
 
 def test_doubles_compare_as_spark_does() -> None:
-    """-0.0 is 0.0, and every NaN the same."""
+    """-0.0 equals 0.0, and every NaN is the same."""
     numbers = [-0.0, 1.5, math.inf, struct.unpack("<d", b"\1\0\0\0\0\0\xf8\xff")[0]]
     bits = [struct.unpack("<q", struct.pack("<d", number))[0] for number in numbers]
     codes = [float_code(number) for number in (0.0, 1.5, math.inf, math.nan)]
@@ -74,7 +74,7 @@ def test_byte_strings(values: list[bytes]) -> None:
 
 
 def test_decimals_need_the_same_scale() -> None:
-    """Unscaled values mean nothing under another scale."""
+    """Unscaled values are not compared under another scale."""
     assert _ranges(_words("decimal", [150], scale=2), "decimal", 2) == Ranges.points([150])
     assert _true(_words("decimal", [150], scale=2), "decimal", 3) == AlwaysTrue()
 
@@ -98,10 +98,10 @@ ODD = {
 @pytest.mark.parametrize("kind", ["integer", "string", "decimal"])
 @pytest.mark.parametrize("document", ODD.values(), ids=list(ODD))
 def test_what_is_odd_may_be_anything(document: dict[str, object], kind: str) -> None:
-    """Keys of another kind than the column's, or of a broken form, keep every row."""
+    """Keys of another kind than the column, or of a broken form, keep every row."""
     assert _true(document, kind) == AlwaysTrue()
 
 
 def test_no_keys_match_nothing() -> None:
-    """An empty side has no partner for any row."""
+    """Without keys, no row matches."""
     assert _true(_words("integer", []), "integer") == AlwaysFalse()

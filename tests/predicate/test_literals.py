@@ -1,4 +1,4 @@
-"""Codes of literals, against exact arithmetic and against the codes of stored values."""
+"""Codes of literals agree with exact arithmetic and with the codes of stored values."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ decimal_types = st.integers(1, 38).flatmap(
 
 
 def _spark_less(a: float, b: float) -> bool:
-    """Whether Spark sorts a before b."""
+    """Return whether Spark sorts a before b."""
     return not math.isnan(a) if math.isnan(b) else a < b
 
 
 @given(doubles, doubles)
 def test_codes_of_floats_are_ordered_as_spark_orders_floats(a: float, b: float) -> None:
-    """NaN is above all and equals itself, the two zeros are one."""
+    """NaN is above all numbers and equals itself; the two zeros are equal."""
     assert (float_code(a) < float_code(b)) == _spark_less(a, b)
     same = not _spark_less(a, b) and not _spark_less(b, a)
     assert (float_code(a) == float_code(b)) == same
@@ -41,7 +41,7 @@ def test_codes_of_floats_are_ordered_as_spark_orders_floats(a: float, b: float) 
 
 @given(st.lists(doubles, min_size=1))
 def test_codes_of_floats_are_those_that_are_stored(values: list[float]) -> None:
-    """A literal meets the code under which the same value was indexed, single or double."""
+    """A literal gets the code of the same stored value, in single or double precision."""
     assert [float_code(v) for v in values] == encode_keys(FLOAT, pa.array(values)).to_pylist()
 
 
@@ -55,7 +55,7 @@ def test_codes_of_single_floats_are_those_of_doubles(value: float) -> None:
 
 @given(numbers)
 def test_numbers_meet_floats_as_the_nearest_double(number: Decimal) -> None:
-    """A number is the double that is nearest to it, or nobody knows."""
+    """A number becomes the nearest double, or its position is unknown."""
     literal = Literal(kind="number", value=number)
     bound = code_of(literal, FLOAT, "UTC")
 
@@ -97,7 +97,7 @@ def test_unscaled_decimals_are_their_own_codes(unscaled: int, column: KeyType) -
 
 @given(st.integers(-(2**63), 2**63 - 1), doubles.filter(math.isfinite))
 def test_doubles_meet_longs_only_where_no_long_is_rounded(value: int, number: float) -> None:
-    """Where a bound is known, comparing as doubles and comparing exactly are the same."""
+    """A bound is known only if comparing as doubles and comparing exactly agree."""
     literal = Literal(kind="double", value=Decimal(repr(number)))
     bound = code_of(literal, LONG, "UTC")
     assume(bound is not None)

@@ -1,4 +1,4 @@
-"""SQL text, read into predicates."""
+"""Parse SQL text into predicates."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _ints(*intervals: tuple[int | None, int | None], nulls: bool = False) -> Ran
     ids=str,
 )
 def test_session_time_zones(timezone: str, hours: float) -> None:
-    """Zones are known under the names that Spark takes, offsets among them."""
+    """Time zones have the names that Spark accepts, including offsets."""
     code = int((5 - hours) * 3_600_000_000)
 
     row_filter = _row_filter("t = TIMESTAMP'1970-01-01 05:00:00'", timezone)
@@ -81,7 +81,7 @@ def test_session_time_zones(timezone: str, hours: float) -> None:
 
 
 def test_an_unknown_time_zone_is_reported_where_it_matters() -> None:
-    """A zone that is not known here is named, unless the times need none."""
+    """An unknown time zone is an error, unless no time needs it."""
     for timezone in ("PST", "+25:00", "../UTC", ""):
         with pytest.raises(InvalidInputError, match="time zone") as caught:
             _row_filter("t = '2026-01-31 00:00:00'", timezone)
@@ -212,12 +212,12 @@ def test_text_becomes_ranges(text: str, field: int, ranges: Ranges) -> None:
     ],
 )
 def test_text_without_ranges(text: str, row_filter: object) -> None:
-    """Contradictions are nothing, what no index can answer is everything."""
+    """A contradiction matches nothing; a condition that no index can answer matches everything."""
     assert _row_filter(text) == row_filter
 
 
 def test_times_without_a_zone_are_read_in_the_session_s() -> None:
-    """A time written without a zone means the session's."""
+    """A time without a zone is read in the session's zone."""
     row_filter = _row_filter("t = '2026-01-01 00:00:00'", "America/New_York")
 
     assert isinstance(row_filter, ColumnRanges)
@@ -239,7 +239,7 @@ def test_times_without_a_zone_are_read_in_the_session_s() -> None:
     ],
 )
 def test_what_is_no_condition_is_refused(text: str) -> None:
-    """Anything but one condition gets a clear error."""
+    """Text that is not exactly one condition gets a clear error."""
     with pytest.raises(InvalidInputError) as caught:
         parse_sql(text)
 
@@ -247,13 +247,13 @@ def test_what_is_no_condition_is_refused(text: str) -> None:
 
 
 def test_an_unknown_column_is_named_with_its_neighbours() -> None:
-    """A mistyped column is an error that lists what is there."""
+    """A mistyped column is an error that lists the existing columns."""
     with pytest.raises(NotFoundError, match=r"no column ii\..*\bi\b"):
         _row_filter("ii = 5")
 
 
 def test_an_impossible_date_is_refused() -> None:
-    """A date that is none is an error, not an empty answer."""
+    """A date that does not exist is an error, not an empty result."""
     with pytest.raises(InvalidInputError, match="YYYY-MM-DD"):
         _row_filter("d = 'yesterday'")
 
@@ -268,7 +268,7 @@ def test_long_chains_do_not_recurse() -> None:
 
 
 def test_times_across_a_clock_change_are_not_compared() -> None:
-    """A time with a zone meets times without one, and near a clock change their order differs."""
+    """Near a clock change, times with and without a zone are not compared: order differs."""
     moved = "n < TIMESTAMP '2026-03-08 03:30:00'"
 
     assert _row_filter(moved, "America/New_York") == AlwaysTrue()
@@ -297,7 +297,7 @@ _OPERATORS = {
     st.sampled_from(["UTC", "America/New_York", "Europe/Berlin"]),
 )
 def test_the_day_of_a_moment(moment: datetime, day: date, op: str, form: str, zone: str) -> None:
-    """A condition on the day of a moment is one on the moment, in the zone of the session."""
+    """A condition on the day of a timestamp restricts the timestamp, in the session's zone."""
     codes = {
         "n": moment.replace(tzinfo=UTC),
         "t": moment.replace(tzinfo=ZoneInfo(zone)),
@@ -318,7 +318,7 @@ def test_the_day_of_a_moment(moment: datetime, day: date, op: str, form: str, zo
 
 
 def test_the_day_of_a_date_and_of_text() -> None:
-    """That of a date is the date; of other types it is not known here."""
+    """The day of a date is the date; the day of other types is unknown."""
     assert _row_filter("date(d) = '2026-01-05'") == _row_filter("d = '2026-01-05'")
     assert _row_filter("date(d) <= DATE '2026-01-05'") == _row_filter("d <= '2026-01-05'")
     for column in ("s", "i", "x"):

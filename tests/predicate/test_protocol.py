@@ -1,4 +1,4 @@
-"""Conditions of the protocol between query engines and the planner, read into predicates."""
+"""Parse conditions of the protocol between query engines and the planner."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _rows(document: object) -> RowFilter:
 
 
 def _ranges(document: object) -> Ranges:
-    """The ranges of the only column of a condition."""
+    """Return the ranges of the only column of a condition."""
     row_filter = _rows(document)
     assert isinstance(row_filter, ColumnRanges)
     return row_filter.ranges
@@ -82,7 +82,7 @@ def test_decimals_are_unscaled(value: int) -> None:
 
 
 def test_other_conditions() -> None:
-    """Prefixes, lists, nulls, nested fields and constants are read as what they say."""
+    """Prefixes, lists, nulls, nested fields and constants keep their meaning."""
     prefix = {"op": "startswith", "col": ["s"], "value": "/w=="}
     same = EQUAL | {"op": "<=>", "col": ["a", "b"]}
 
@@ -130,13 +130,13 @@ ODD: dict[str, object] = {
 
 @pytest.mark.parametrize("document", ODD.values(), ids=list(ODD))
 def test_what_is_odd_is_unknown(document: object) -> None:
-    """A condition of another form keeps every row, and so does its negation."""
+    """A condition of an unknown form keeps every row, and so does its negation."""
     assert isinstance(condition_of(document), Unknown)
     assert _rows(document) == _rows({"op": "not", "arg": document}) == AlwaysTrue()
 
 
 def test_what_is_too_deep_is_unknown() -> None:
-    """The depth of conditions in one another is bounded, their number in a chain is not."""
+    """The nesting depth of conditions is limited, but not the length of a chain."""
     deep = EQUAL
     for _ in range(500):
         deep = {"op": "not", "arg": deep}
@@ -166,7 +166,7 @@ operators = st.sampled_from(
 
 @given(json, operators)
 def test_malformed_conditions_are_unknown(document: Any, op: str) -> None:
-    """No document makes the reader raise, and what it cannot read matches every row."""
+    """No document makes the reader raise an error, and what it cannot read matches every row."""
     if isinstance(document, dict):
         document["op"] = op
     expr = condition_of(document)

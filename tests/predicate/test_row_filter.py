@@ -35,7 +35,7 @@ FIELDS = {column.field_id: path for path, column in COLUMNS.items()}
 
 
 def holds(row_filter: RowFilter, row: Row) -> bool:
-    """Whether a row belongs to a set of rows."""
+    """Return whether a row belongs to a set of rows."""
     match row_filter:
         case ColumnRanges():
             return row_filter.ranges.contains(row[FIELDS[row_filter.field_id]])
@@ -63,7 +63,7 @@ def test_truth_is_exactly_what_a_row_by_row_evaluation_accepts(
 
 @given(expressions(unknown=True), st.lists(rows, min_size=1, max_size=10), st.data())
 def test_unknown_parts_never_lose_a_row(expr: Expr, drawn: list[Row], data: st.DataObject) -> None:
-    """Whatever the unknown parts turn out to be, every accepted row is in the set."""
+    """Whatever the unknown parts are, every accepted row is in the set."""
     row_filter = rows_where(bind(expr, COLUMNS, strict=False))
 
     def settled(node: Expr) -> Expr:
@@ -117,7 +117,7 @@ def test_prefix_ranges(prefix: bytes, text: bytes) -> None:
 
 
 def test_a_hundred_thousand_values_bind_quickly() -> None:
-    """A long IN list becomes one set of ranges, values next to each other joined."""
+    """A long IN list becomes one set of ranges in which neighbouring values are joined."""
     values = tuple(Literal(kind="integer", value=n * 2) for n in range(100_000))
     row_filter = rows_where(bind(In(column=("i",), values=values), COLUMNS, strict=False))
 
@@ -126,7 +126,7 @@ def test_a_hundred_thousand_values_bind_quickly() -> None:
 
 
 def test_text_names_the_columns() -> None:
-    """The understood part of a predicate reads well."""
+    """The text of a predicate is readable."""
     expr: Expr = And(
         args=(
             Compare(column=("i",), op=">=", value=Literal(kind="integer", value=5)),

@@ -1,4 +1,4 @@
-"""The budgeted mode keeps its promises and never loses a unit."""
+"""The budgeted mode keeps its limits and never loses a unit."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ UNITS = 500
 
 
 def size_of(blocks: Blocks) -> int:
-    """A plain form of the blocks: nine bytes a separator, two a unit."""
+    """Return the bytes of a plain form of the blocks: nine for a separator, two for a unit."""
     return 9 * len(blocks) + 2 * len(blocks.ordinals)
 
 
@@ -98,7 +98,7 @@ def test_budgets_are_kept(kind: str) -> None:
 
 
 def test_false_units_are_kept_to() -> None:
-    """A budget of false units is kept, and takes fewer bytes than being exact."""
+    """A budget of false units is kept, with fewer bytes than exact blocks."""
     keys, units, sets = _layout("late")
     blocks = build_budgeted(keys, units, unit_count=UNITS, measure=size_of, false=0.5)
 
@@ -107,7 +107,7 @@ def test_false_units_are_kept_to() -> None:
 
 
 def test_a_budget_that_exact_blocks_meet_changes_nothing() -> None:
-    """Where the exact blocks fit, they are taken."""
+    """If the exact blocks fit the budget, they are used."""
     keys, units, _ = _layout("late")
     exact = build_blocks(keys, units)
     blocks = build_budgeted(keys, units, unit_count=UNITS, measure=size_of, size=1e9)
@@ -117,7 +117,7 @@ def test_a_budget_that_exact_blocks_meet_changes_nothing() -> None:
 
 
 def test_each_way_is_best_somewhere() -> None:
-    """Correlated keys are merged by worth, scattered ones evenly: neither way wins always."""
+    """Merging neighbours is best for correlated keys, and even blocks for scattered keys."""
     best = {}
     for kind in ("scattered", "late"):
         keys, units, _ = _layout(kind)
@@ -139,6 +139,6 @@ def test_budgets_are_read_and_written(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "2", "two bits", "-1 bits", "0 files", "1e3 bits", "2 bytes"])
 def test_what_is_no_budget_is_refused(text: str) -> None:
-    """Anything else is refused with a word on how to write one."""
+    """Any other text is refused, with a hint on how to write a budget."""
     with pytest.raises(InvalidInputError, match="2 bits"):
         Budget.parse(text)

@@ -22,7 +22,7 @@ from lakesieve.sieve.byte_order import bytewise_order, front_coded, front_decode
 @pytest.mark.parametrize("physical", PHYSICALS)
 @given(data=st.data())
 def test_sorting_equals_the_twin(physical: str, data: st.DataObject) -> None:
-    """Pairs come out sorted by key, then unit, each once, whatever the range of either."""
+    """Pairs are sorted by key, then unit, without duplicates, whatever their ranges."""
     pairs = data.draw(st.lists(st.tuples(codes(physical), ordinals()), max_size=60))
     keys, units = sort_pairs(*arrays_of(pairs, physical))
 
@@ -33,7 +33,7 @@ def test_sorting_equals_the_twin(physical: str, data: st.DataObject) -> None:
 @pytest.mark.parametrize("low_bits", [1, 8, 30], ids=["alike", "near", "apart"])
 @given(data=st.data())
 def test_keys_too_wide_for_a_word_are_sorted(low_bits: int, data: st.DataObject) -> None:
-    """Keys over all of int64 that differ in low bits alone, or often the same, keep their units."""
+    """Keys that span int64 keep their units, even if many share their high bits or are equal."""
     bases = st.sampled_from([-(2**63), -1 << 32, 0, 2**63 - 2**31])
     keys = st.builds(int.__add__, bases, st.integers(0, 2**low_bits))
     pairs = data.draw(st.lists(st.tuples(keys, st.integers(0, 70_000)), max_size=60))
@@ -46,7 +46,7 @@ def test_keys_too_wide_for_a_word_are_sorted(low_bits: int, data: st.DataObject)
 @pytest.mark.parametrize("physical", PHYSICALS)
 @given(data=st.data())
 def test_slices_are_sorted_alone(physical: str, data: st.DataObject) -> None:
-    """What lies around a slice of a longer array does not get in."""
+    """Values around a slice of a longer array do not leak into the result."""
     pairs = data.draw(st.lists(st.tuples(codes(physical), ordinals()), min_size=2, max_size=20))
     keys, units = arrays_of(pairs, physical)
     inner_keys, inner_units = sort_pairs(keys[1:-1], units[1:-1])
@@ -57,7 +57,7 @@ def test_slices_are_sorted_alone(physical: str, data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("width", [1, 20, 33, 34, 62, 63, 64])
 def test_sorting_at_every_width(width: int) -> None:
-    """Keys too wide to share a word with the unit sort like those that do, at both limits."""
+    """Keys that are too wide to share a word with the unit are sorted correctly, at both limits."""
     random = np.random.default_rng(width)
     low = -(2 ** (width - 1))
     keys = random.integers(low, -low - 1, 5_000, dtype=np.int64, endpoint=True)
@@ -85,7 +85,7 @@ def test_byte_order_equals_sorted(texts: list[bytes], prefix: bytes) -> None:
 
 @pytest.mark.parametrize("words", [0, 1, 2, 3, 4])
 def test_byte_order_keeps_ties_apart(words: int) -> None:
-    """Strings that tie do not mix with others that go on alike, nor with those around a slice."""
+    """Tied strings do not mix with others that continue alike, or with those around a slice."""
     # the later the first letter, the earlier the last: mixed up, they would change places
     listed = [
         bytes([97 + i]) * 8 + b"x" * 8 * words + bytes([122 - i, j])
@@ -113,7 +113,7 @@ def test_byte_order_of_many_ties(length: int) -> None:
 
 @given(st.sets(st.binary(max_size=5), min_size=1), st.sampled_from([0, 1, 250, 300, 70_000]))
 def test_front_coding_is_undone(texts: set[bytes], length: int) -> None:
-    """Strings come back from what they share and what they add, short ones and long ones."""
+    """Front-coded strings, short and long, decode to the original strings."""
     listed = sorted(b"p" * length + text for text in texts)
     strings = pa.array(listed, pa.binary())
 
@@ -133,7 +133,7 @@ def test_blocks_equal_the_twin(sets: dict[Any, set[int]]) -> None:
 @pytest.mark.parametrize("physical", PHYSICALS)
 @given(data=st.data(), absent_hits=st.sampled_from([1, 1 / 256, 1e-9]))
 def test_blocks_hold_every_key(physical: str, data: st.DataObject, absent_hits: float) -> None:
-    """However short the separators, every key that is there has exactly its own units."""
+    """However short the separators are, every present key has exactly its own units."""
     sets = data.draw(key_sets(physical, min_size=1))
     blocks = build_blocks(*arrays_of(pairs_of(sets), physical), absent_hits=absent_hits)
 
@@ -144,7 +144,7 @@ def test_blocks_hold_every_key(physical: str, data: st.DataObject, absent_hits: 
 
 
 def test_sets_that_differ_in_the_middle_stay_apart() -> None:
-    """Sets of one length, first and last unit are one block only if all of them is alike."""
+    """Sets with equal length, first and last unit are one block only if all units are equal."""
     sets = {1: {0, 1, 9}, 2: {0, 2, 9}, 3: {0, 2, 9}, 4: {0, 1, 2, 9}, 5: {0, 1, 3, 9}}
     blocks = build_blocks(*arrays_of(pairs_of(sets), "int64"))
 
@@ -186,7 +186,7 @@ def test_a_stream_loses_nothing(physical: str, data: st.DataObject) -> None:
 @pytest.mark.parametrize("physical", PHYSICALS)
 @given(data=st.data())
 def test_pairs_in_any_order_become_blocks(physical: str, data: st.DataObject) -> None:
-    """Unsorted pairs, cut into parts of any size, know every key, and the bounds hold them."""
+    """Unsorted pairs, cut into parts of any size, keep every key within the bounds."""
     pairs = data.draw(st.lists(st.tuples(codes(physical), ordinals()), max_size=60))
     limit = data.draw(st.integers(1, 60))
     chunks = list(blocks_of_pairs(*arrays_of(pairs, physical), max_pairs=limit))
@@ -207,7 +207,7 @@ def test_pairs_in_any_order_become_blocks(physical: str, data: st.DataObject) ->
 @pytest.mark.parametrize("physical", PHYSICALS)
 @given(data=st.data())
 def test_disorder_is_refused(physical: str, data: st.DataObject) -> None:
-    """Pairs that are not sorted and distinct never become blocks, which would lose units."""
+    """Pairs that are not sorted and distinct are refused, because blocks would lose units."""
     pairs = data.draw(st.lists(st.tuples(codes(physical), ordinals()), max_size=12))
     arrays = arrays_of(pairs, physical)
 
@@ -221,7 +221,7 @@ def test_disorder_is_refused(physical: str, data: st.DataObject) -> None:
 
 
 def test_disorder_between_chunks_is_refused() -> None:
-    """A chunk that starts below the one before it is refused, too."""
+    """A chunk that starts below the previous one is refused as well."""
     builder = BlockBuilder(max_pairs=10)
     builder.push(keys_of([5, 7], "int64"), np.array([0, 0], np.int32))
     builder.push(keys_of([6], "int64"), np.array([0], np.int32))

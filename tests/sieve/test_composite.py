@@ -1,4 +1,4 @@
-"""Composite keys compare like the tuples of their components, and say as much."""
+"""Composite keys compare like the tuples of their components."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_keys_equal_the_twin(drawn: tuple[list[KeyType], list[pa.Array]]) -> Non
 def test_keys_keep_the_order_and_tell_rows_apart(
     drawn: tuple[list[KeyType], list[pa.Array]],
 ) -> None:
-    """Keys compare as the tuples of codes do: null first, then by the first column that differs."""
+    """Keys compare like the tuples of codes: null first, then by the first different column."""
     key_types, columns = drawn
     keys = encode_rows(key_types, columns).to_pylist()
     plain = rows_as_tuples(key_types, [listed(column) for column in columns])
@@ -67,7 +67,7 @@ def test_keys_keep_the_order_and_tell_rows_apart(
 
 @given(composites())
 def test_no_component_begins_another(drawn: tuple[list[KeyType], list[pa.Array]]) -> None:
-    """What follows a component can never change how it compares with others."""
+    """No bytes after a component change how it compares with others."""
     (key_type, *_), (values, *_) = drawn
     padding = pa.nulls(len(values), pa.int64())
     keys = encode_rows([key_type, KeyType(kind="integer")], [values, padding]).to_pylist()
@@ -80,7 +80,7 @@ def test_no_component_begins_another(drawn: tuple[list[KeyType], list[pa.Array]]
 def test_single_codes_make_the_same_components(
     drawn: tuple[list[KeyType], list[pa.Array]],
 ) -> None:
-    """A component made of a condition's value is the one that stands in the keys of rows."""
+    """A component made from a condition's value equals the component in the keys of rows."""
     key_types, columns = drawn
     # decimals as conditions hold them: unscaled, whatever their precision
     codes = [
@@ -107,7 +107,7 @@ def test_single_codes_make_the_same_components(
     ids=["above", "below", "far above", "decimal above", "decimal below"],
 )
 def test_codes_beyond_all_values_are_clamped(kind: str, code: int, expected: bytes) -> None:
-    """A bound that no value reaches lies beyond the keys of all values."""
+    """A bound outside the range of values lies outside the keys of all values."""
     assert component_code(kind, code) == expected
 
 
@@ -145,7 +145,7 @@ def test_promotions_keep_the_keys(integers: list[int], floats: list[float]) -> N
 def test_examples_of_the_specification(
     key_types: tuple[str, ...], columns: tuple[list[Any], ...], expected: str
 ) -> None:
-    """The keys that docs/spec/format-v1.md shows are those that are made."""
+    """The examples in docs/spec/format-v1.md match the keys that the code makes."""
     arrow = {
         "integer": pa.int64(),
         "string": pa.string(),
@@ -170,7 +170,7 @@ def test_one_column_keeps_its_plain_codes() -> None:
 
 
 def test_chunks_do_not_matter() -> None:
-    """Columns cut into chunks at different places give the keys of whole columns."""
+    """Keys do not depend on how columns are cut into chunks."""
     numbers, texts = pa.array([1, None, 3], pa.int64()), pa.array(["a", "b\0", None])
     types = [KeyType(kind="integer"), KeyType(kind="string")]
     chunked = [

@@ -38,7 +38,7 @@ def test_codes_equal_the_twin(kind: str, data: st.DataObject) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @given(data=st.data())
 def test_codes_keep_the_order(kind: str, data: st.DataObject) -> None:
-    """Codes compare as their values do, texts by their UTF-8 bytes, NaN above all and to itself."""
+    """Codes compare like values: texts by UTF-8 bytes, NaN above all and equal to itself."""
     column = data.draw(key_columns(kind))
     values = column.values.drop_null()
     plain = [v.encode() if isinstance(v, str) else v for v in listed(values)]
@@ -60,7 +60,7 @@ def test_float_and_double_have_the_same_codes(values: list[float]) -> None:
 
 @given(st.integers(-(10**38) + 1, 10**38 - 1) | st.integers(-(10**40), 10**40))
 def test_wide_codes_of_literals_are_those_of_values(unscaled: int) -> None:
-    """A literal finds the decimals that a column holds; beyond all of them it clamps."""
+    """The code of a decimal literal equals that of the value; larger literals are clamped."""
     if abs(unscaled) < 10**38:
         value = Decimal((int(unscaled < 0), tuple(map(int, str(abs(unscaled)))), 0))
         key_type = KeyType(kind="decimal", precision=38)
@@ -108,7 +108,7 @@ def test_other_types_are_refused(key_type: KeyType, values: pa.Array) -> None:
 
 
 def test_unknown_kinds_are_refused() -> None:
-    """A kind that this version does not know, say from a later one, is refused."""
+    """A key kind that this version does not know is refused."""
     with pytest.raises(UnsupportedError) as caught:
         KeyType(kind="map")
 

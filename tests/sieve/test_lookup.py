@@ -46,7 +46,7 @@ def no_blocks(physical: str) -> Blocks:
 
 @given(data=st.data(), absent_hits=st.sampled_from([1, ABSENT_HITS]))
 def test_points_equal_the_twin(data: st.DataObject, absent_hits: float) -> None:
-    """Absent keys get the units of the block around them, which in a gap are none."""
+    """Absent keys get the units of the block around them, which is empty in a gap."""
     sets = data.draw(key_sets("int64", min_size=2))
     result = data.draw(st.lists(st.one_of(st.sampled_from(sorted(sets)), codes("int64"))))
     blocks = blocks_of(sets, "int64", absent_hits)
@@ -75,7 +75,7 @@ def test_ranges_equal_the_twin(data: st.DataObject, absent_hits: float) -> None:
 def test_ranges_between_keys_are_exact(
     physical: str, data: st.DataObject, absent_hits: float
 ) -> None:
-    """From one present key to another, both included, exactly the units of those between."""
+    """A range from one present key to another, both included, finds exactly the units between."""
     sets = data.draw(key_sets(physical, min_size=2))
     low, high = sorted(data.draw(st.lists(st.sampled_from(sorted(sets)), min_size=2, max_size=2)))
     end = high + 1 if physical == "int64" else high + b"\0"
@@ -88,7 +88,7 @@ def test_ranges_between_keys_are_exact(
 @pytest.mark.parametrize("physical", PHYSICALS)
 @given(data=st.data())
 def test_ranges_never_miss_a_unit(physical: str, data: st.DataObject) -> None:
-    """Every unit of every key inside an interval is found; said without blocks."""
+    """Every unit of every key inside an interval is found, checked without blocks."""
     sets = data.draw(key_sets(physical, min_size=2))
     result = data.draw(intervals(physical, near=sets))
     blocks = blocks_of(sets, physical)
@@ -106,7 +106,7 @@ def test_ranges_never_miss_a_unit(physical: str, data: st.DataObject) -> None:
 @pytest.mark.parametrize("physical", PHYSICALS)
 @given(data=st.data())
 def test_any_intervals_will_do(physical: str, data: st.DataObject) -> None:
-    """Intervals out of order, overlapping or empty give what they give one by one."""
+    """Intervals out of order, overlapping or empty give the union of their single results."""
     sets = data.draw(key_sets(physical, min_size=2))
     bound = st.none() | st.sampled_from(sorted(sets)) | codes(physical)
     result = data.draw(st.lists(st.tuples(bound, bound), max_size=4))
@@ -144,7 +144,7 @@ def test_order_and_empty_intervals_do_not_matter(physical: str) -> None:
 
 @pytest.mark.parametrize("physical", PHYSICALS)
 def test_few_and_many_points_take_the_same_way(physical: str) -> None:
-    """One key looked up alone gets what it gets among thousands."""
+    """One key gets the same units alone and among thousands."""
     names = [3 * i if physical == "int64" else b"%05d" % (3 * i) for i in range(2_000)]
     sets = {name: {i % 7, i % 11} for i, name in enumerate(names)}
     blocks = blocks_of(sets, physical)
@@ -166,7 +166,7 @@ def test_few_and_many_points_take_the_same_way(physical: str) -> None:
 
 @pytest.mark.parametrize("physical", PHYSICALS)
 def test_nothing_gives_nothing(physical: str) -> None:
-    """No blocks, no keys or no ranges give the empty set."""
+    """Without blocks, keys or ranges, the result is empty."""
     blocks = blocks_of({1 if physical == "int64" else b"a": {0}}, physical)
     everything = RangeSet.from_intervals([(None, None)], physical, None)
     key = keys_of([7 if physical == "int64" else b"x"], physical)
@@ -178,7 +178,7 @@ def test_nothing_gives_nothing(physical: str) -> None:
 
 
 def test_a_block_may_have_an_empty_set() -> None:
-    """A gap written as a block without units answers with none, and its neighbours with theirs."""
+    """A gap that is a block without units finds nothing, and its neighbours find their units."""
     blocks = Blocks(
         keys=keys_of([0, 10, 20], "int64"),
         offsets=np.array([0, 1, 1, 3]),
@@ -231,7 +231,7 @@ GOOD = blocks_of({1: {0, 3}, 5: {2}, 9: {1, 2}}, "int64")
     ],
 )
 def test_broken_blocks_are_reported(broken: dict[str, Any]) -> None:
-    """Whatever a look-up relies on is checked by ``validate``."""
+    """``validate`` checks everything that a look-up relies on."""
     GOOD.validate()
 
     with pytest.raises(InvalidInputError):
@@ -260,7 +260,7 @@ def test_broken_blocks_are_reported(broken: dict[str, Any]) -> None:
     ],
 )
 def test_broken_blocks_of_one_unit_each_are_reported(broken: dict[str, Any]) -> None:
-    """Offsets that many blocks share are trusted only where they are the right ones."""
+    """Offsets that many blocks share are accepted only if they are correct."""
     keys, ordinals = keys_of([1, 5, 9], "int64"), np.array([0, 2, 1], np.int32)
     _, offsets = with_gaps(keys, np.ones(3, np.int64), np.zeros(0, np.int64), keys[:0])
     good = dataclasses.replace(GOOD, keys=keys, offsets=offsets, ordinals=ordinals)
@@ -272,7 +272,7 @@ def test_broken_blocks_of_one_unit_each_are_reported(broken: dict[str, Any]) -> 
 
 @given(data=st.data(), absent_hits=st.sampled_from([1, ABSENT_HITS]))
 def test_spans_hold_the_units_of_their_keys(data: st.DataObject, absent_hits: float) -> None:
-    """Each of many ranges of byte strings gets all units of the keys in it, and no other unit."""
+    """Each of many ranges of byte strings finds exactly the units of the keys in it."""
     sets = data.draw(key_sets("bytes", min_size=2))
     edges = st.one_of(st.sampled_from(sorted(sets)), codes("bytes"))
     result = sorted({key + b"\x01" for key in data.draw(st.lists(edges, min_size=1))})

@@ -1,4 +1,4 @@
-"""Merged blocks answer like the blocks they were made of."""
+"""Merged blocks give the same answers as the blocks they were made from."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ UNITS = 12_000
 
 
 def _renumbered(draw: st.DrawFn, units: int = UNITS) -> np.ndarray:
-    """New ordinals, in any order, some units dropped."""
+    """Draw new ordinals in any order, with some units dropped."""
     seed = draw(st.integers(0, 99))
     new = np.random.default_rng(seed).permutation(units)
     new[np.random.default_rng(seed).random(units) < draw(st.sampled_from([0, 0.5]))] = -1
@@ -125,7 +125,7 @@ def test_streams_merge_like_whole_lists(physical: str, data: st.DataObject) -> N
 
 
 def test_dead_units_and_their_blocks_are_gone() -> None:
-    """Blocks of dropped units vanish, and their neighbours become one."""
+    """Blocks of dropped units vanish, and their neighbours are joined."""
     blocks = _blocks({1: {0}, 2: {1}, 3: {0}, 9: {2}}, "int64")
     merged = merge_blocks([blocks], [np.array([5, -1, -1])])
 
@@ -135,7 +135,7 @@ def test_dead_units_and_their_blocks_are_gone() -> None:
 
 
 def test_text_codes_unite() -> None:
-    """Names with other letters than the first list had are still distinguished by integers."""
+    """Strings with letters that the first list lacks still get distinct integers."""
     low = _blocks({b"Customer#%09d" % i: {i % 7} for i in range(0, 3000, 3)}, "bytes")
     high = _blocks({b"Customer#9%08d" % i: {i % 5} for i in range(1000)}, "bytes")
     merged = merge_blocks([low, high], [np.arange(7), np.arange(5) + 10])
@@ -149,7 +149,7 @@ def test_text_codes_unite() -> None:
 
 @pytest.mark.parametrize("physical", PHYSICALS)
 def test_keys_of_no_part_find_nothing_behind_the_end(physical: str) -> None:
-    """A code above the last key of a part is not answered for by that part."""
+    """A code above the last key of a part does not match this part."""
     names = [1, 2, 50] if physical == "int64" else [b"1", b"2", b"50"]
     merged = merge_blocks(
         [_blocks({names[0]: {0}}, physical), _blocks({names[0]: {1}, names[2]: {1}}, physical)],

@@ -1,4 +1,4 @@
-"""The order of integers beside numpy's own."""
+"""Sort integers as numpy does."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _check(values: np.ndarray) -> None:
     ),
 )
 def test_integers_are_sorted(values: list[int]) -> None:
-    """Whatever they span, with equal ones among them."""
+    """Integers of any range, with duplicates, are sorted."""
     _check(np.array(values, np.int64))
 
 
@@ -39,7 +39,7 @@ def test_integers_are_sorted(values: list[int]) -> None:
 def test_integers_alike_in_their_high_bits_are_sorted(
     runs: list[int], spread: int, seed: int
 ) -> None:
-    """Many or few share the bits that fit beside their places."""
+    """Integers are sorted even if many of them share their high bits."""
     random = np.random.default_rng(seed)
     high_bits = random.integers(LEAST >> 8, MOST >> 8, len(runs)) << 8
     values = np.repeat(high_bits, runs) + random.integers(0, spread, sum(runs))

@@ -1,4 +1,4 @@
-"""Keys of a hierarchy, coded by shared prefixes, answer like any others."""
+"""Keys of a hierarchy, coded with shared prefixes, are found like any others."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ UNITS = 6
 
 @pytest.fixture(scope="module", autouse=True)
 def _any_prefixes() -> Iterator[None]:
-    """Prefixes are found for a few keys already."""
+    """Let prefixes be used even for a few keys."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shared_prefixes, "KEYS_PER_PREFIX", 1)
         yield
@@ -69,7 +69,7 @@ def _between(content: dict[bytes, set[int]], low: Any, high: Any) -> set[int]:
 def test_stored_keys_of_a_hierarchy_are_found(
     content: dict[bytes, set[int]], intervals: list[tuple[bytes | None, bytes | None]]
 ) -> None:
-    """Written and read again, points are exact, and ranges find all and no more than the blocks."""
+    """After a write and a read, points are exact, and ranges find no more than the blocks."""
     blocks = _blocks(content)
     data, entry = encode_segment(blocks, unit_count=UNITS)
     footer = decode_footer(data[len(data) - entry.footer_length :], entry)
@@ -92,7 +92,7 @@ def test_stored_keys_of_a_hierarchy_are_found(
 def test_merged_keys_of_a_hierarchy_are_found(
     inputs: list[dict[bytes, set[int]]], dead: set[int]
 ) -> None:
-    """Lists under other prefixes merge into one that knows the keys of all, less the dead units."""
+    """Lists with different prefixes merge into one that knows all keys, without dropped units."""
     new = np.array([-1 if unit in dead else unit for unit in range(UNITS)])
     merged = merge_blocks([_blocks(sets) for sets in inputs], [new] * len(inputs))
     expected: dict[bytes, set[int]] = {}
@@ -111,7 +111,7 @@ def test_merged_keys_of_a_hierarchy_are_found(
 
 @pytest.mark.parametrize("pages", [500, 50_000], ids=["few", "too many"])
 def test_hierarchies_are_coded_by_few_prefixes(pages: int) -> None:
-    """URLs of some pages have a text code with prefixes; with a page a key they have none."""
+    """URLs of a few pages get a code with prefixes, but not if every key has its own page."""
     drawn = np.random.default_rng(5).integers(0, [pages, 10_000_000], (40_000, 2)).tolist()
     # the factor spreads the names of the pages over all digits
     keys = sorted({b"https://%x.net/%d" % (page * 0x9E3779B97F4A7C15, n) for page, n in drawn})

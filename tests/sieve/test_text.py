@@ -27,7 +27,7 @@ numbers = st.integers(0, 10**6).map(lambda number: b"%d" % number)
 
 @st.composite
 def hierarchies(draw: st.DrawFn) -> list[bytes]:
-    """Keys that a code of positions cannot hold, under a few prefixes."""
+    """Keys under a few prefixes that a code of positions cannot hold."""
     prefixes = draw(st.sets(pages, min_size=1, max_size=4))
     tails = draw(st.sets(numbers, min_size=48, max_size=60))
     return sorted(b"https://" + head + b"/" + tail for head in prefixes for tail in tails)
@@ -37,7 +37,7 @@ key_lists = plain_lists | hierarchies()
 
 
 def _headed(keys: list[bytes]) -> tuple[TextCode, np.ndarray]:
-    """A code with prefixes, also where a plain one would do."""
+    """Return a code with prefixes, even if a plain code would do."""
     found = TextCode._with_shared_prefixes(pa.array(keys, pa.binary()))
     assume(found is not None)
     assert found is not None
@@ -69,7 +69,7 @@ def test_keys_have_codes_of_their_own(keys: list[bytes]) -> None:
 def test_intervals_hold_all_their_keys(
     keys: list[bytes], low: bytes | None, high: bytes | None, prefixed: bool
 ) -> None:
-    """A key between two strings has its code between theirs, one at a time and many at once."""
+    """A key between two strings has its code between theirs, in single and in bulk look-ups."""
     text, codes = _fitted(keys)
     if prefixed:
         low, high = (None if end is None else text.prefix + end for end in (low, high))
@@ -85,7 +85,7 @@ def test_intervals_hold_all_their_keys(
 
 @given(key_lists, words)
 def test_strings_that_are_no_keys_are_known_as_such(keys: list[bytes], other: bytes) -> None:
-    """A string is rounded down: the keys not above it have no greater codes, the others have."""
+    """A string is rounded down: keys up to it have codes up to its code, and others do not."""
     text, codes = _fitted(keys)
     result, known, whole = text.encode(pa.array([other], pa.binary()))
 
@@ -100,7 +100,7 @@ def test_strings_that_are_no_keys_are_known_as_such(keys: list[bytes], other: by
 
 @given(key_lists)
 def test_codes_are_given_as_strings_between_keys(keys: list[bytes]) -> None:
-    """A decoded code is above all keys of lower codes and not above those of its own."""
+    """A decoded code is above all keys of lower codes and not above keys of its own code."""
     text, codes = _fitted(keys)
     decoded = text.decode(codes).to_pylist()
 
@@ -148,7 +148,7 @@ def test_a_union_knows_the_keys_of_both(first: list[bytes], second: list[bytes])
     ],
 )
 def test_stored_codes_are_checked(alphabets: tuple[tuple[int, ...], ...]) -> None:
-    """Alphabets that are none, or whose codes would not fit, are not valid."""
+    """Alphabets that are invalid, or whose codes do not fit, are refused."""
     assert not TextCode(b"", alphabets).is_valid
     assert TextCode(b"", ((1, 2),) * 62).is_valid
 
@@ -168,7 +168,7 @@ def test_stored_codes_are_checked(alphabets: tuple[tuple[int, ...], ...]) -> Non
     ids=["none", "descending", "twice", "endless", "longer", "shorter", "no delimiter", "no byte"],
 )
 def test_stored_prefixes_are_checked(prefixes: SharedPrefixes) -> None:
-    """Prefixes of which one might begin another, or that are out of order, are not valid."""
+    """Prefixes that are out of order, or of which one begins another, are refused."""
     assert not TextCode(b"", ((1, 2),), prefixes).is_valid
     assert TextCode(b"", ((1, 2),), SharedPrefixes(47, 1, (b"a/", b"b/"))).is_valid
     assert not TextCode(b"a", ((1, 2),), SharedPrefixes(47, 1, (b"a/", b"b/"))).is_valid
@@ -176,7 +176,7 @@ def test_stored_prefixes_are_checked(prefixes: SharedPrefixes) -> None:
 
 @given(hierarchies())
 def test_prefixes_are_found_where_the_keys_are_too_wide(keys: list[bytes]) -> None:
-    """Keys that no 63 bits hold by position are coded by shared prefixes, in any order."""
+    """Keys that 63 bits cannot hold by position are coded with shared prefixes, in any order."""
     wide = [key + b"/" + b"%020d" % 0 for key in keys]
     text, codes, whole = TextCode.of(pa.array(wide[::-1], pa.binary()))
 
@@ -186,7 +186,7 @@ def test_prefixes_are_found_where_the_keys_are_too_wide(keys: list[bytes]) -> No
 
 
 def test_prefixes_are_read_as_they_were_written() -> None:
-    """Prefixes one after the other are split again; what has no end is refused."""
+    """Joined prefixes are split again, and a prefix without an end is refused."""
     prefixes = SharedPrefixes(47, 2, (b"//", b"a//", b"a/b/", b"abc//"))
 
     assert SharedPrefixes.split(b"".join(prefixes.texts), 47, 2) == prefixes

@@ -1,4 +1,4 @@
-"""Credentials: where they are from, and that refused ones are read again."""
+"""Where credentials come from, and that refused credentials are read again."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ EXPIRED = b"<Error><Code>ExpiredToken</Code><Message>It has expired.</Message></
 
 
 class _Store(BaseHTTPRequestHandler):
-    """Knows one access key at a time, and counts its requests."""
+    """A server that accepts one access key at a time, and counts its requests."""
 
     key = ""
     requests: list[str]
     tokens: list[str | None]
 
     def do_GET(self) -> None:
-        """Answer those who know the key."""
+        """Answer requests that are signed with the key."""
         header = self.headers.get("Authorization", "")
         self.requests.append(header)
         self.tokens.append(self.headers.get("x-amz-security-token"))
@@ -45,7 +45,7 @@ class _Store(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def serve() -> Iterator[Callable[[str], tuple[type[_Store], str]]]:
-    """Starts a store that knows a key; tells its handler and its address."""
+    """Start a store that accepts a key; return its handler and its address."""
     started: list[ThreadingHTTPServer] = []
 
     def start(key: str) -> tuple[type[_Store], str]:
@@ -72,7 +72,7 @@ def _conf(address: str, key: str) -> dict[str, str]:
 
 
 def test_expired_keys_are_read_again(serve: Callable[[str], tuple[type[_Store], str]]) -> None:
-    """Settings that changed since are used once the store refuses those before."""
+    """When the store refuses the old settings, the current settings are used."""
     store, address = serve("first")
     conf = _conf(address, "first")
     options = StorageOptions(conf=dict(conf), source=lambda: conf)
@@ -98,7 +98,7 @@ def test_expired_keys_are_read_again(serve: Callable[[str], tuple[type[_Store], 
 def test_keys_that_a_catalog_lends_are_requested_again(
     serve: Callable[[str], tuple[type[_Store], str]],
 ) -> None:
-    """Where the table's file IO has new keys by now, those are used once the old ones expire."""
+    """When old keys expire, the new keys of the table's file IO are used."""
     store, address = serve("first")
     vended = {"s3.access-key-id": "first", "s3.secret-access-key": "x", "s3.session-token": "one"}
     conf = {name: item for name, item in _conf(address, "").items() if ".key" not in name}
@@ -115,7 +115,7 @@ def test_keys_that_a_catalog_lends_are_requested_again(
 def test_keys_of_the_environment_are_read_again(
     serve: Callable[[str], tuple[type[_Store], str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So are those of the environment, where the settings have none."""
+    """Expired keys from the environment are read again, if the settings have none."""
     store, address = serve("first")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "first")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "x")
@@ -131,7 +131,7 @@ def test_keys_of_the_environment_are_read_again(
 def test_tasks_are_sent_settings_alone(
     serve: Callable[[str], tuple[type[_Store], str]],
 ) -> None:
-    """What tells new settings, such as a session, does not go along with a storage."""
+    """Pickling a storage leaves out the function that renews settings."""
     _, address = serve("first")
     lock = threading.Lock()  # like a session, it cannot be sent
     options = StorageOptions(conf=_conf(address, "first"), source=lambda: {"lock": str(lock)})
@@ -147,7 +147,7 @@ def test_tasks_are_sent_settings_alone(
 def test_no_machine_is_queried_for_keys_where_there_are_some(
     serve: Callable[[str], tuple[type[_Store], str]],
 ) -> None:
-    """With keys no request goes to the metadata service, neither before nor after a refusal."""
+    """With keys, no request goes to the machine's metadata service, even after a refusal."""
     _, address = serve("first")
     metadata, other = serve("none")
     for key in ("first", "wrong"):
@@ -162,7 +162,7 @@ def test_no_machine_is_queried_for_keys_where_there_are_some(
 
 
 def test_iceberg_settings_fill_what_hadoop_leaves_open() -> None:
-    """Keys are taken together from one place, all else from wherever it is set, Hadoop first."""
+    """All keys come from one source; other settings come from any source, Hadoop's first."""
     file_io = {
         "s3.access-key-id": "i",
         "s3.secret-access-key": "is",
@@ -193,7 +193,7 @@ def test_iceberg_settings_fill_what_hadoop_leaves_open() -> None:
 def test_keys_that_are_given_are_not_mixed_with_others(
     serve: Callable[[str], tuple[type[_Store], str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A token of the environment, which belongs to its own keys, is not sent with those given."""
+    """A session token from the environment is not sent with keys from the settings."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "of-the-environment")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "x")
     monkeypatch.setenv("AWS_SESSION_TOKEN", "of-the-environment")
@@ -209,7 +209,7 @@ def test_keys_that_are_given_are_not_mixed_with_others(
 def test_buckets_renew_their_own_settings(
     serve: Callable[[str], tuple[type[_Store], str]],
 ) -> None:
-    """New keys of one bucket are not taken for those of another that had the same before."""
+    """New keys of one bucket are not used for another bucket that had the same old keys."""
     store, address = serve("new-a")
     conf = _conf(address, "old")
     renewed = conf | {"fs.s3a.bucket.a.access.key": "new-a"}
@@ -229,7 +229,7 @@ def test_buckets_renew_their_own_settings(
 def test_expired_keys_do_not_lead_to_those_of_others(
     serve: Callable[[str], tuple[type[_Store], str]],
 ) -> None:
-    """Whoever knows keys that have expired is not given what another session renewed them to."""
+    """A caller with expired keys does not get the keys that another session renewed."""
     store, address = serve("second")
     old, new = _conf(address, "first"), _conf(address, "second")
     session = StorageOptions(conf=old, source=lambda: new)
@@ -249,7 +249,7 @@ def test_expired_keys_do_not_lead_to_those_of_others(
 def test_new_keys_lead_to_no_other_endpoint(
     serve: Callable[[str], tuple[type[_Store], str]],
 ) -> None:
-    """What is kept is known by its endpoint, so renewed settings change the credentials alone."""
+    """Renewed settings change only the credentials, not the endpoint."""
     _, address = serve("second")
     other, elsewhere = serve("second")
     options = StorageOptions(
@@ -262,7 +262,7 @@ def test_new_keys_lead_to_no_other_endpoint(
 
 
 def test_a_storage_is_known_by_its_endpoint_and_credentials() -> None:
-    """Keys of caches differ by endpoint and by credentials, hold no secret, and ignore trust."""
+    """Cache keys differ by endpoint and credentials, contain no secret, and ignore trust."""
 
     def identity(endpoint: str, key: str, trusted: str = "") -> tuple[str, str]:
         options = StorageOptions(conf=_conf(endpoint, key), trusted=trusted)

@@ -1,4 +1,4 @@
-"""HDFS: what a dead writer leaves, what a NameNode refuses, how a session's settings reach it."""
+"""HDFS: leftovers of dead writers, refusals of the NameNode, and settings of the session."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NAME_SERVICE = {
 
 
 def test_what_a_dead_writer_left_is_swept() -> None:
-    """A file that was never renamed is in no listing, and goes once it is old; no other does."""
+    """A file that was never renamed is not listed, and is deleted once it is old."""
     storage = storage_in("hdfs")
     storage.create("log/0.json", b"whole")
     client = hdfs_native.Client(hdfs_root(), {})
@@ -47,7 +47,7 @@ def test_what_a_dead_writer_left_is_swept() -> None:
 
 
 def test_a_refused_create_leaves_nothing() -> None:
-    """The file that was written beside the one that is there goes at once."""
+    """The staged file of a refused create is deleted at once."""
     storage = storage_in("hdfs")
     storage.create("x", b"first")
     with pytest.raises(StorageError) as caught:
@@ -61,7 +61,7 @@ def test_a_refused_create_leaves_nothing() -> None:
 
 
 def test_another_users_folder_says_so() -> None:
-    """A user without the right gets one line that names another location as the way out."""
+    """A user without permission gets one line that suggests another location."""
     program = (
         "import sys; from lakesieve.storage import open_storage;"
         "open_storage(sys.argv[1]).create('x', b'1')"
@@ -80,7 +80,7 @@ def test_another_users_folder_says_so() -> None:
 
 
 def test_the_namenode_that_answers_is_found() -> None:
-    """Of a name service, whose letters stay as they are, the NameNode that runs answers."""
+    """If a name service has several NameNodes, the active one is used."""
     address = hdfs_root().removeprefix("hdfs://")
     conf = NAME_SERVICE | {
         "dfs.namenode.rpc-address.Lake.a": f"127.0.0.1:{free_port()}",
@@ -96,7 +96,7 @@ def test_the_namenode_that_answers_is_found() -> None:
 
 
 def test_a_file_system_that_is_away() -> None:
-    """Where no NameNode answers, the error is one of the storage and names the location."""
+    """If no NameNode answers, a storage error names the location."""
     away = f"127.0.0.1:{free_port()}"
     conf = NAME_SERVICE | {
         "dfs.namenode.rpc-address.Lake.a": away,
@@ -109,13 +109,13 @@ def test_a_file_system_that_is_away() -> None:
 
 @pytest.mark.parametrize("location", ["hdfs:///t/x", "hdfs:/t/x", "hdfs:t"])
 def test_a_location_without_its_file_system(location: str) -> None:
-    """What Hadoop completes from a default is to be written whole."""
+    """A location without its file system is refused, although Hadoop has a default."""
     with pytest.raises(InvalidInputError, match="hdfs://NAMESERVICE/"):
         open_storage(location)
 
 
 def test_the_package_that_is_needed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the client the error says what to install."""
+    """Without the client package, the error says what to install."""
     monkeypatch.setitem(sys.modules, "hdfs_native", None)
 
     with pytest.raises(SetupError, match=r"lakesieve\[hdfs\]"):

@@ -1,4 +1,4 @@
-"""Objects under one root: the spellings of locations, exclusive create, typed errors."""
+"""Objects under one root: spellings of locations, exclusive create, typed errors."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ def storage(tmp_path: Path, request: pytest.FixtureRequest) -> Storage:
     ],
 )
 def test_spellings_of_one_location(location: str, normal: str) -> None:
-    """Table formats spell locations in several ways; percent signs are left as they are."""
+    """The spellings of different table formats are normalized, and percent signs stay."""
     assert normalized(location) == normal
 
 
 @pytest.mark.parametrize("location", ["webhdfs://node/x", "ftp://host/x", "http://host/x"])
 def test_locations_out_of_reach_are_refused(location: str) -> None:
-    """A scheme that cannot be reached is named, with what can be used instead."""
+    """An unsupported scheme is named in the error, with supported ones."""
     with pytest.raises(UnsupportedError, match="s3://") as caught:
         open_storage(location)
 
@@ -70,7 +70,7 @@ def test_locations_out_of_reach_are_refused(location: str) -> None:
 
 
 def test_read_back(storage: Storage) -> None:
-    """What was created is read whole, in ranges, listed and deleted."""
+    """An object can be read whole and in ranges, listed and deleted."""
     storage.create("log/a b%20ü.json", b"0123456789")
     storage.create("files/x", b"")
 
@@ -87,7 +87,7 @@ def test_read_back(storage: Storage) -> None:
 
 
 def test_create_is_exclusive(storage: Storage) -> None:
-    """Of many writers of one object exactly one succeeds, and its bytes stay."""
+    """If many writers create one object, exactly one succeeds, and its bytes stay."""
 
     def attempt(number: int) -> ErrorKind | None:
         try:
@@ -106,7 +106,7 @@ def test_create_is_exclusive(storage: Storage) -> None:
 
 
 def test_missing_objects_and_roots(storage: Storage) -> None:
-    """What is not there is a NotFoundError that names it, and looking creates no folder."""
+    """A missing object raises a NotFoundError that names it, and no folder is created."""
     with pytest.raises(NotFoundError, match=r"log/7\.json") as caught:
         storage.get("log/7.json")
     assert caught.value.kind is ErrorKind.OBJECT_NOT_FOUND
@@ -119,7 +119,7 @@ def test_missing_objects_and_roots(storage: Storage) -> None:
 
 
 def test_short_objects_are_no_crash(storage: Storage) -> None:
-    """A range beyond the end gives the bytes that are there, or an error of the storage."""
+    """A range beyond the end returns the existing bytes, or a storage error."""
     storage.create("x", b"0123")
 
     assert storage.get_range("x", 2, 10) == b"23"
@@ -139,7 +139,7 @@ def test_paths_stay_inside(storage: Storage, path: str) -> None:
 
 
 def test_a_rewritten_object_has_another_version(tmp_path: Path) -> None:
-    """The version text changes when an object's bytes are replaced."""
+    """The version changes when an object's bytes are replaced."""
     storage = open_storage(str(tmp_path))
     storage.create("x", b"one")
     before = storage.head("x")
@@ -149,7 +149,7 @@ def test_a_rewritten_object_has_another_version(tmp_path: Path) -> None:
 
 
 def test_a_read_only_place_says_so(tmp_path: Path) -> None:
-    """A place that cannot be written to gives READ_ONLY and what to do about it."""
+    """A read-only place raises READ_ONLY with a hint."""
     (tmp_path / "file").write_text("in the way")
     blocked = open_storage(str(tmp_path / "file" / "index"))
 
@@ -159,14 +159,14 @@ def test_a_read_only_place_says_so(tmp_path: Path) -> None:
 
 
 def test_storages_travel(storage: Storage) -> None:
-    """A storage is a value: pickled, it names the same objects."""
+    """A pickled storage names the same objects."""
     storage.create("x", b"1")
 
     assert pickle.loads(pickle.dumps(storage)).get("x") == b"1"
 
 
 def test_what_is_replaced_is_whole(storage: Storage) -> None:
-    """Replacing gives the new bytes, whether or not there were others, and a listing tells when."""
+    """Replacing writes the new bytes, and a listing has the time."""
     storage.replace("log/hint", b"1")
     storage.replace("log/hint", b"two")
 
@@ -188,7 +188,7 @@ def test_listings_begin_where_they_should(storage: Storage) -> None:
 
 
 def test_another_root_of_the_store(storage: Storage) -> None:
-    """Another root is reached with the same options, but not one in a store of another kind."""
+    """Another root gets the same options, unless it is in another kind of store."""
     beside = storage.at(f"{storage.location}-beside")
     beside.create("x", b"1")
 
@@ -198,7 +198,7 @@ def test_another_root_of_the_store(storage: Storage) -> None:
 
 
 class Careless(Storage):
-    """A storage that creates over what is there."""
+    """A storage whose create overwrites existing objects."""
 
     __slots__ = ()
 
@@ -208,7 +208,7 @@ class Careless(Storage):
 
 
 def test_a_careless_storage_is_refused() -> None:
-    """A storage that ignores the condition of an exclusive create is found out, and named."""
+    """A storage that ignores the condition of an exclusive create is detected and named."""
     careless = Careless(location="memory://careless")
 
     with pytest.raises(UnsupportedError, match="memory://careless") as caught:
@@ -218,7 +218,7 @@ def test_a_careless_storage_is_refused() -> None:
 
 
 def test_secrets_are_not_shown() -> None:
-    """Neither the text of a storage nor its errors hold its credentials."""
+    """Neither the text of a storage nor its errors contain credentials."""
     storage = s3_storage("moto")
     gone = open_storage("s3://no-such-bucket/x", dict(storage.options))
 
@@ -233,7 +233,7 @@ def test_secrets_are_not_shown() -> None:
     [("secret_access_key", "SignatureDoesNotMatch"), ("access_key_id", "XAdminUserNotFound")],
 )
 def test_refused_credentials_are_named(server: str, option: str, code: str) -> None:
-    """A wrong key is reported as such, with the store's own code, and never as a missing object."""
+    """A wrong key gives an error with the store's own code, not a missing object."""
     good = s3_storage(server)
     bad = open_storage(good.location, dict(good.options) | {option: "another"})
     for call in (bad.get, bad.objects, bad.folders, lambda path: bad.create(path, b"1")):
@@ -244,14 +244,14 @@ def test_refused_credentials_are_named(server: str, option: str, code: str) -> N
 
 
 def test_a_missing_bucket_is_named() -> None:
-    """An object in a bucket that does not exist is not merely a missing object."""
+    """A missing bucket is named in the error, which differs from that of a missing object."""
     good = s3_storage("moto")
     with pytest.raises(StorageError, match="NoSuchBucket"):
         open_storage("s3://no-such-bucket/x", dict(good.options)).get("x")
 
 
 def test_hadoop_settings_become_options() -> None:
-    """The session's S3 settings reach obstore, those of the bucket first; others are left alone."""
+    """The session's S3 settings reach obstore, the bucket's own first; others are ignored."""
     conf = {
         "fs.s3a.endpoint": "store.local:9000",
         "fs.s3a.connection.ssl.enabled": "false",
@@ -345,12 +345,12 @@ GS = "fs.gs.auth.service.account."
 def test_hadoop_settings_of_other_stores(
     conf: dict[str, str], location: str, options: dict[str, str]
 ) -> None:
-    """Azure's and Google's settings reach obstore, those of the account before those of all."""
+    """Azure's and Google's settings reach obstore, the account's own first."""
     assert hadoop_options(conf, location) == options
 
 
 def test_iceberg_settings_of_other_stores() -> None:
-    """What a catalog vends for Azure and Google reaches obstore, for the right host alone."""
+    """Credentials that a catalog vends for Azure and Google reach obstore for their host only."""
     azure = StorageOptions(conf={}).of_table(
         {
             "adls.sas-token.acc.dfs.core.windows.net": "t",

@@ -1,4 +1,4 @@
-"""Roots that an index may send its readers to."""
+"""Roots to which an index may refer."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _refused(index: str, other: str, trusted: str = "") -> bool:
     ],
 )
 def test_a_warehouse_is_trusted(index: str, other: str) -> None:
-    """Indexes share objects within their warehouse, and within their bucket where it is one."""
+    """Indexes share objects within their warehouse, or within their bucket if it is one."""
     assert not _refused(index, other)
 
 
@@ -70,12 +70,12 @@ def test_a_warehouse_is_trusted(index: str, other: str) -> None:
     ],
 )
 def test_other_places_are_not(index: str, other: str) -> None:
-    """What lies elsewhere, or is spelled so that nobody can tell, is refused."""
+    """A place elsewhere, or one with an ambiguous spelling, is refused."""
     assert _refused(index, other)
 
 
 def test_a_user_trusts_further_places() -> None:
-    """A setting names them, with blanks in their names where there are some."""
+    """A setting adds trusted places, whose names may contain blanks."""
     trusted = "s3a://other/shared indexes/ , /data"
     assert not _refused(BUCKET, "s3://other/shared indexes/x", trusted)
     assert not _refused("/wh/db/t/_lakesieve/id", "/data/x", trusted)
@@ -87,14 +87,14 @@ def test_a_user_trusts_further_places() -> None:
     "text", ["indexes", "/", "//", "s3://", "/a/../b", "/ok,./x", "s3://b/%2E"]
 )
 def test_a_list_of_what_is_no_place_is_refused(text: str) -> None:
-    """A relative or disguised place, or a whole disk, in the list is an error of the setting."""
+    """A relative or disguised place, or a whole disk, makes the setting invalid."""
     with pytest.raises(InvalidInputError, match="trusted"):
         trusted_folders(text)
 
 
 @given(st.text(alphabet="./%2eEfF\\ab", max_size=12))
 def test_no_spelling_leads_out(steps: str) -> None:
-    """Whatever follows the warehouse, a place that is taken lies below it."""
+    """Whatever follows the warehouse's path, an accepted place is below it."""
     other = f"/data/wh/{steps}"
     if not _refused(DISK, other):
         assert ".." not in other.split("/")
@@ -119,7 +119,7 @@ def test_no_spelling_leads_out(steps: str) -> None:
     ],
 )
 def test_below_a_folder(location: str, below: bool) -> None:
-    """An object lies in a folder where every store would look for it there."""
+    """An object is below a folder only if every store would look for it there."""
     assert is_below(location, "s3://b/db/t/") is below
     assert is_below("oss://b/t/metadata/snap.avro", "oss://b/t")
     assert not is_below("oss://b/t2/snap.avro", "oss://b/t")
@@ -127,7 +127,7 @@ def test_below_a_folder(location: str, below: bool) -> None:
 
 
 def test_a_link_leads_to_no_trusted_place(tmp_path: Path) -> None:
-    """A folder of the warehouse that is a link elsewhere is trusted as little as that place."""
+    """A folder of the warehouse that is a link is trusted only like its target."""
     index = tmp_path / "wh/db/t/_lakesieve/id"
     private = tmp_path / "private/x/_lakesieve/id"
     (tmp_path / "wh/db").mkdir(parents=True)
@@ -140,7 +140,7 @@ def test_a_link_leads_to_no_trusted_place(tmp_path: Path) -> None:
 
 
 def test_a_warehouse_may_be_reached_by_a_link(tmp_path: Path) -> None:
-    """Where the warehouse itself is a link, its indexes share objects as elsewhere."""
+    """If the warehouse itself is a link, its indexes share objects as usual."""
     (tmp_path / "disk/db/other/_lakesieve/id").mkdir(parents=True)
     (tmp_path / "wh").symlink_to(tmp_path / "disk")
     index, other = (str(tmp_path / f"wh/db/{table}/_lakesieve/id") for table in ("t", "other"))

@@ -1,4 +1,4 @@
-"""What each of the racing processes does."""
+"""The work of each racing process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROUNDS = 2
 
 
 def race(storage: Storage, number: int) -> list[int]:
-    """Index some batches, merging after each; tell which of them were committed."""
+    """Index some batches, merging after each, and report the batches that were committed."""
     store = IndexStore(storage)
     done = []
     for turn in range(ROUNDS):

@@ -39,12 +39,12 @@ KEYS = 100
 
 
 def data_files(first: int) -> list[str]:
-    """Data files of a batch."""
+    """Return the data files of a batch."""
     return [f"/t/{first}-{n}.parquet" for n in range(FILES)]
 
 
 def batch(storage: Storage, first: int, operation: str = "refresh") -> Changes:
-    """A staged batch, in two segments."""
+    """Stage a batch in two segments."""
     files = pa.table(
         {
             "path": data_files(first),
@@ -70,7 +70,7 @@ def batch(storage: Storage, first: int, operation: str = "refresh") -> Changes:
 
 
 def found(reader: IndexReader, state: Snapshot, key: int) -> set[str]:
-    """Data files that an index names for a key."""
+    """Return the data files that an index names for a key."""
     hits = reader.lookup([(key, key + 1)])
     assert hits is not None
     files = {entry.id: reader.loader.catalogue(entry).column("path") for entry in state.catalogues}
@@ -78,12 +78,12 @@ def found(reader: IndexReader, state: Snapshot, key: int) -> set[str]:
 
 
 def expected(firsts: set[int], key: int) -> set[str]:
-    """Data files that an index of some batches must name for a key."""
+    """Return the data files that an index of some batches must name for a key."""
     return {data_files(first)[(key - first) % FILES] for first in firsts if 0 <= key - first < KEYS}
 
 
 def covers(store: IndexStore, snapshot: Snapshot | None = None) -> set[int]:
-    """The batches that an index covers, after checking that it answers for each of them."""
+    """Return the batches that an index covers, after checking its answers for each of them."""
     state = snapshot or store.snapshot()
     reader = IndexReader(store, state, BlockCache())
     files = [reader.loader.catalogue(entry).column("path") for entry in state.catalogues]

@@ -1,4 +1,4 @@
-"""An index that names roots of others: where one is not trusted, nothing is touched anywhere."""
+"""An index that refers to roots of other indexes: if one is not trusted, nothing is touched."""
 
 from __future__ import annotations
 
@@ -51,22 +51,22 @@ def clone_storage(tmp_path: Path) -> Storage:
 
 
 def look_up(store: IndexStore) -> object:
-    """Open it."""
+    """Open the index."""
     return IndexReader(store, store.snapshot(), BlockCache())
 
 
 def tell(store: IndexStore) -> object:
-    """Say what a vacuum would delete."""
+    """Do a dry run of a vacuum."""
     return vacuum(store, retain_commits=1, older_than=timedelta(0))
 
 
 def tidy(store: IndexStore) -> object:
-    """Delete what is not needed."""
+    """Vacuum the index."""
     return vacuum(store, retain_commits=1, older_than=timedelta(0), dry_run=False)
 
 
 def clone_again(store: IndexStore) -> object:
-    """Clone it to a place beside it."""
+    """Clone the index to a place next to it."""
     return clone(store, open_storage(f"{store.storage.location}-2"))
 
 
@@ -74,7 +74,7 @@ def clone_again(store: IndexStore) -> object:
 def test_nothing_is_touched(
     clone_storage: Storage, tmp_path: Path, act: Callable[[IndexStore], object]
 ) -> None:
-    """Such an index is refused before anything is written or deleted, beside it or far away."""
+    """An index with an untrusted root is refused before anything is written or deleted."""
 
     def everything() -> dict[str, tuple[int, int]]:
         files = [path for path in tmp_path.rglob("*") if path.is_file()]
@@ -89,7 +89,7 @@ def test_nothing_is_touched(
 
 
 def test_a_query_does_without_it(clone_storage: Storage, tmp_path: Path) -> None:
-    """A reader says why it does not use such an index, and uses the table's others."""
+    """A reader reports why it does not use such an index, and uses the table's other indexes."""
     target = open_storage(str(tmp_path / "w/copies/db/t/_lakesieve/other"))
     IndexStore(target).create(DEFINITION, batch(target, 0, "create"))
 

@@ -1,4 +1,4 @@
-"""Checkpoints: a long log opens as fast as a short one, and no checkpoint is relied on."""
+"""Checkpoints make a long log open as fast as a short one, but no reader depends on them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def grown(commits: int) -> IndexStore:
 
 
 def calls_to_open(storage: Storage) -> list[str]:
-    """What opening an index reads."""
+    """Return the storage calls that opening an index makes."""
     plan = FaultPlan()
     IndexStore(FaultyStorage(location=storage.location, plan=plan)).snapshot()
     return plan.calls
@@ -50,7 +50,7 @@ def harmed(data: bytes) -> bytes:
 
 
 def test_a_long_log_opens_in_few_reads() -> None:
-    """After 10,000 commits a bounded number of objects is read, after one listing."""
+    """After 10,000 commits, opening takes one listing and a bounded number of reads."""
     storage = open_storage(next(_roots))
     store = IndexStore(storage)
     state = store.create(DEFINITION, batch(storage, 0, "create"))
@@ -83,7 +83,7 @@ def test_a_long_log_opens_in_few_reads() -> None:
 
 @pytest.mark.parametrize("commits", [1, 2, 10, 11, 12, 20, 21, 35])
 def test_opening_reads_a_checkpoint_and_what_follows(commits: int) -> None:
-    """However long the log, no more is read than a checkpoint's worth of commits."""
+    """However long the log is, opening reads at most a checkpoint and the commits after it."""
     store = grown(commits)
 
     assert len(calls_to_open(store.storage)) <= 3 + 10
@@ -122,7 +122,7 @@ def test_opening_reads_a_checkpoint_and_what_follows(commits: int) -> None:
     ],
 )
 def test_no_checkpoint_is_relied_on(harm: Callable[[Storage], object]) -> None:
-    """With the hint or a checkpoint lost or wrong, the state is the same."""
+    """If the hint or a checkpoint is lost or wrong, the state is the same."""
     store = grown(25)
     before = store.snapshot()
     harm(store.storage)
@@ -132,7 +132,7 @@ def test_no_checkpoint_is_relied_on(harm: Callable[[Storage], object]) -> None:
 
 
 def test_a_checkpoint_of_a_dropped_index_is_no_index() -> None:
-    """A checkpoint that a late writer left behind is neither an index nor part of the next one."""
+    """A checkpoint that a late writer left behind is not an index, nor part of the next one."""
     store = grown(11)
     left = store.storage.get(path(10, ".checkpoint"))
     store.drop()
@@ -147,7 +147,7 @@ def test_a_checkpoint_of_a_dropped_index_is_no_index() -> None:
 
 @pytest.mark.parametrize("lost", [22, 24], ids=["middle", "last"])
 def test_damage_behind_the_checkpoint_is_not_guessed_at(lost: int) -> None:
-    """A commit after the checkpoint that is damaged makes the index unreadable, never older."""
+    """A damaged commit after the checkpoint makes the index unreadable, not older."""
     store = grown(25)
     store.storage.replace(path(lost), b"rubbish")
 
@@ -156,7 +156,7 @@ def test_damage_behind_the_checkpoint_is_not_guessed_at(lost: int) -> None:
 
 
 def test_a_missing_checkpoint_is_made_up_for() -> None:
-    """Where a writer ended before it wrote its checkpoint, a later one writes one."""
+    """If a writer ended before it wrote its checkpoint, a later writer writes one."""
     store = grown(10)
     state = store.snapshot()
     for _ in range(15):
@@ -171,7 +171,7 @@ def test_a_missing_checkpoint_is_made_up_for() -> None:
 
 
 def test_every_state_can_be_read_again() -> None:
-    """Reading as of an earlier commit gives its state, and commits that never were are reported."""
+    """Every earlier commit gives its state, and a commit that never existed is reported."""
     store = grown(25)
 
     assert [state.number for _, state in store.history()] == list(range(25))

@@ -1,4 +1,4 @@
-"""Zero-copy clones: shared segments, separate ways, and no vacuum takes what the other needs."""
+"""Zero-copy clones share segments, change independently, and survive each other's vacuums."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def grown() -> IndexStore:
 
 
 def cloned(origin: IndexStore, number: int | None = None) -> IndexStore:
-    """A clone of it."""
+    """A clone of that index."""
     target = open_storage(next(_roots))
     clone(origin, target, number=number, name="copy")
     return IndexStore(target)
 
 
 def merged(store: IndexStore) -> None:
-    """Compact and vacuum."""
+    """Compact and vacuum the index."""
     base = store.snapshot()
     changes = compaction_changes(store, base)
     if changes is not None:
@@ -61,7 +61,7 @@ def merged(store: IndexStore) -> None:
 
 
 def test_a_clone_copies_nothing() -> None:
-    """A clone answers like its origin from a log of its own and nothing else."""
+    """A clone gives the same answers as its origin, and stores only its own log."""
     origin = grown()
     copy = cloned(origin)
 
@@ -77,7 +77,7 @@ def test_a_clone_copies_nothing() -> None:
 
 
 def test_each_goes_its_own_way() -> None:
-    """Commits of the one are not seen by the other, and a merge of both kinds of segments works."""
+    """Neither index sees the other's commits, and merging own and borrowed segments works."""
     origin = grown()
     copy = cloned(origin, number=0)
     copy.commit(copy.snapshot(), batch(copy.storage, 500))
@@ -89,7 +89,7 @@ def test_each_goes_its_own_way() -> None:
 
 
 def test_vacuums_respect_the_other() -> None:
-    """The origin keeps what the clone uses, until the clone has merged it away and vacuumed."""
+    """The origin keeps objects that the clone uses, until the clone has compacted and vacuumed."""
     origin = grown()
     copy = cloned(origin)
     merged(origin)
@@ -107,7 +107,7 @@ def test_vacuums_respect_the_other() -> None:
 
 
 def test_clones_of_clones() -> None:
-    """A clone of a clone depends on the origin alone for what that one borrowed."""
+    """A clone of a clone depends only on the first origin for the objects from there."""
     origin = grown()
     middle = cloned(origin)
     middle.commit(middle.snapshot(), batch(middle.storage, 500))
@@ -127,7 +127,7 @@ def test_clones_of_clones() -> None:
 
 
 def test_a_lender_is_not_dropped_by_accident() -> None:
-    """Dropping an index that lends objects is refused; by force the clone becomes unreadable."""
+    """An index that lends objects is dropped only by force, which makes the clone unreadable."""
     origin = grown()
     copy = cloned(origin)
 
@@ -140,7 +140,7 @@ def test_a_lender_is_not_dropped_by_accident() -> None:
 
 
 def test_dropping_a_clone_gives_back_what_it_borrowed() -> None:
-    """After the clone is dropped its origin can be, and nothing of the clone is left."""
+    """After the clone is dropped, nothing of it is left, and its origin can be dropped."""
     origin = grown()
     copy = cloned(origin)
     copy.drop()
@@ -151,7 +151,7 @@ def test_dropping_a_clone_gives_back_what_it_borrowed() -> None:
 
 
 def test_a_place_that_is_taken_is_left_as_it_is() -> None:
-    """A clone does not replace an index, and leaves no note behind when it fails."""
+    """A clone does not replace an existing index, and leaves no reference when it fails."""
     origin, other = grown(), grown()
 
     with pytest.raises(InvalidInputError) as caught:
@@ -163,7 +163,7 @@ def test_a_place_that_is_taken_is_left_as_it_is() -> None:
 
 
 class GivenUp(FaultyStorage):
-    """A storage whose index is vacuumed between the look at its state and the note."""
+    """A storage whose index is vacuumed between the read of its state and the reference."""
 
     __slots__ = ()
 
@@ -175,7 +175,7 @@ class GivenUp(FaultyStorage):
 
 
 def test_a_state_given_up_while_it_is_cloned_is_refused() -> None:
-    """Where the origin's vacuum came before the note, the clone is not made."""
+    """If the origin's vacuum came before the reference, the clone is refused."""
     origin = grown()
     watched = GivenUp(location=origin.storage.location, plan=FaultPlan())
     target = GivenUp(location=next(_roots), plan=FaultPlan())
@@ -187,7 +187,7 @@ def test_a_state_given_up_while_it_is_cloned_is_refused() -> None:
 
 
 def test_a_damaged_note_stops_the_vacuum() -> None:
-    """With a note that cannot be read nobody knows what may be deleted, so nothing is."""
+    """If a reference cannot be read, a vacuum deletes nothing."""
     origin = grown()
     cloned(origin)
     (info,) = origin.storage.objects("borrowers/")
@@ -199,7 +199,7 @@ def test_a_damaged_note_stops_the_vacuum() -> None:
 
 
 def test_a_root_that_is_not_declared_is_refused() -> None:
-    """An entry of a root that the definition does not name makes the log unreadable."""
+    """An entry with a root that the definition does not list makes the log unreadable."""
     origin = grown()
     copy = cloned(origin)
     state = copy.snapshot()
@@ -213,7 +213,7 @@ def test_a_root_that_is_not_declared_is_refused() -> None:
 
 
 def test_a_place_that_is_not_trusted_is_not_entered(tmp_path: Path) -> None:
-    """An index that names objects elsewhere is not read, and to drop it touches nothing there."""
+    """An index with objects in an untrusted place is not read, and a drop touches nothing there."""
     origin = IndexStore(open_storage(str(tmp_path / "wh/db/t/_lakesieve/k")))
     origin.create(DEFINITION, batch(origin.storage, 0, "create"))
     target = open_storage(str(tmp_path / "other/db/copy/_lakesieve/k"))
@@ -242,7 +242,7 @@ def test_a_place_that_is_not_trusted_is_not_entered(tmp_path: Path) -> None:
 
 
 def planted(origin: IndexStore, copy: IndexStore) -> IndexStore:
-    """An index elsewhere that claims to be a clone that exists."""
+    """An index elsewhere that claims to be an existing clone."""
     definition = copy.snapshot().definition
     storage = open_storage(next(_roots))
     state = copy.snapshot()
@@ -257,7 +257,7 @@ def planted(origin: IndexStore, copy: IndexStore) -> IndexStore:
 
 
 def test_a_planted_clone_takes_no_reference_from_another() -> None:
-    """Vacuums and drops of an index with a clone's identity leave the clone what it needs."""
+    """Vacuums and drops of an index with a clone's identity keep what the clone needs."""
     origin = grown()
     copy = cloned(origin)
     needed = references_to(origin.storage)
@@ -273,7 +273,7 @@ def test_a_planted_clone_takes_no_reference_from_another() -> None:
 
 
 def test_a_lost_reference_is_written_again() -> None:
-    """A vacuum of a clone restores its reference where it is gone."""
+    """A vacuum of a clone restores a lost reference."""
     origin = grown()
     copy = cloned(origin)
     (reference,) = references_to(origin.storage)

@@ -1,4 +1,4 @@
-"""Optimistic commits: what may happen in between, and what may not."""
+"""Optimistic commits: which concurrent commits are compatible, and which are not."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def removal(state: Snapshot, position: int) -> Changes:
 
 
 def test_what_does_not_clash_is_made_on_top(store: IndexStore) -> None:
-    """Commits prepared on an old state land after those of others, whose changes stay."""
+    """A commit that was prepared on an old state is applied after the commits of others."""
     base = store.snapshot()
     store.commit(base, batch(store.storage, 200))
     store.commit(base, removal(base, 0))
@@ -66,7 +66,7 @@ def test_what_does_not_clash_is_made_on_top(store: IndexStore) -> None:
 
 
 def test_what_is_gone_cannot_be_removed_again(store: IndexStore) -> None:
-    """Of two that merge the same segments the second learns what happened, and by whom."""
+    """If two writers merge the same segments, the second one learns what happened, and by whom."""
     base = store.snapshot()
     store.commit(base, removal(base, 0))
 
@@ -99,7 +99,7 @@ def test_a_segment_is_not_added_to_a_catalogue_that_is_gone(store: IndexStore) -
 
 
 def test_a_segment_of_two_catalogues_is_refused(store: IndexStore) -> None:
-    """One file cannot stand for the keys of two catalogues: the other's keys would be lost."""
+    """A segment cannot belong to two catalogues, because one of them would lose its keys."""
     base = store.snapshot()
     stolen = dataclasses.replace(base.segments[0], catalogue=base.catalogues[1].id)
 
@@ -108,7 +108,7 @@ def test_a_segment_of_two_catalogues_is_refused(store: IndexStore) -> None:
 
 
 def test_equal_keys_of_two_batches_are_two_segments(tmp_path: Path) -> None:
-    """Batches whose keys lie alike in different files do not share a segment file."""
+    """Two batches with equal keys in different files do not share a segment file."""
     storage = open_storage(str(tmp_path / "index"))
     paths = {entry.path for first in (0, 100) for entry in batch(storage, first).add_segments}
     same = pa.table(
@@ -134,7 +134,7 @@ def test_equal_keys_of_two_batches_are_two_segments(tmp_path: Path) -> None:
 
 
 def test_files_are_covered_once(store: IndexStore) -> None:
-    """Whoever comes second with the same data files is refused, although merged meanwhile."""
+    """A second commit with the same data files is refused, even after a merge."""
     base = store.snapshot()
     needs = (FilesUncovered(paths=pa.array(data_files(900))),)
     changes = batch(store.storage, 900)
@@ -147,7 +147,7 @@ def test_files_are_covered_once(store: IndexStore) -> None:
 
 
 def test_a_base_that_was_cleaned_away_is_no_base(store: IndexStore) -> None:
-    """A commit whose number is free again, because the log begins later now, is not lost there."""
+    """A commit whose base was vacuumed away is not written below the new start of the log."""
     base = store.snapshot()
     state = base
     for _ in range(12):
@@ -162,7 +162,7 @@ def test_a_base_that_was_cleaned_away_is_no_base(store: IndexStore) -> None:
 
 
 def test_a_hole_that_opens_late_is_noticed(store: IndexStore) -> None:
-    """So is one that opens between the look at the base and the commit: it is taken back."""
+    """If the base is vacuumed away between the check and the commit, the commit is taken back."""
     base = store.snapshot(0)
     state = store.snapshot()
     for _ in range(12):
@@ -177,7 +177,7 @@ def test_a_hole_that_opens_late_is_noticed(store: IndexStore) -> None:
 
 
 def test_an_index_made_anew_is_another(store: IndexStore) -> None:
-    """A commit prepared for an index that was dropped does not land in its successor."""
+    """A commit that was prepared for a dropped index is not applied to its successor."""
     base = store.snapshot()
     store.drop()
     other = dataclasses.replace(DEFINITION, index_uuid="v")
@@ -189,7 +189,7 @@ def test_an_index_made_anew_is_another(store: IndexStore) -> None:
 
 
 def test_rollback_is_a_commit(store: IndexStore) -> None:
-    """The state of an earlier commit comes back by a new one, and the way forward too."""
+    """A rollback is a new commit, and a second rollback undoes it."""
     before, after = store.snapshot(0), store.snapshot(1)
 
     back = store.rollback(0)
@@ -224,7 +224,7 @@ def test_rollback_is_a_commit(store: IndexStore) -> None:
     ],
 )
 def test_conflicts_are_a_function(store: IndexStore, requirement: Requirement, broken: str) -> None:
-    """Each requirement is judged from the two states alone, and says what is in the way."""
+    """Each requirement is judged from the two states alone, and names the conflict."""
     result = conflicts(
         [requirement],
         base=store.snapshot(0),

@@ -1,4 +1,4 @@
-"""Compaction: the merged index answers like its parts, less the files that are gone."""
+"""A compacted index gives the same answers as its parts, without the files that are gone."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ words = st.text("0123456789abcdef", min_size=4, max_size=4).map(str.encode)
 
 @dataclass(frozen=True)
 class Delta:
-    """A catalogue: its files by number, its (key, file) pairs, and where segments are cut."""
+    """A catalogue: its numbered files, its (key, file) pairs, and where segments are cut."""
 
     names: list[int]
     pairs: list[tuple[Any, int]]
@@ -188,7 +188,7 @@ def grown(sizes: list[int]) -> IndexStore:
     ids=["one", "each-refresh", "not-yet", "now", "default", "default-now"],
 )
 def test_when_to_compact(catalogues: int, policy: CompactionPolicy | None, merged: int) -> None:
-    """Deltas are merged beyond a number, with the older ones that are not much larger."""
+    """Deltas are merged if there are too many, together with older ones of similar size."""
     state = grown([1] * catalogues).snapshot()
 
     chosen = wants_compaction(state, policy)
@@ -197,7 +197,7 @@ def test_when_to_compact(catalogues: int, policy: CompactionPolicy | None, merge
 
 
 def test_a_large_first_catalogue_is_left_alone() -> None:
-    """The deltas alone are merged where the first catalogue is much larger than all of them."""
+    """If the first catalogue is much larger than all deltas, only the deltas are merged."""
     catalogues = [SimpleNamespace(id=n, size=100 if n else 10_000) for n in range(6)]
     state: Any = SimpleNamespace(catalogues=catalogues, segments=())
 
@@ -208,7 +208,7 @@ def test_a_large_first_catalogue_is_left_alone() -> None:
 
 @pytest.mark.parametrize("base", [0, 2_000_000_000], ids=["from-nothing", "a-large-table"])
 def test_how_often_bytes_are_written(base: int) -> None:
-    """Twenty thousand refreshes of all sizes write each byte some five times, not hundreds."""
+    """In twenty thousand refreshes of all sizes, each byte is written about five times."""
     done = simulate(20_000, CompactionPolicy(), base=base, sizes="mixed")
 
     assert done.most_deltas == CompactionPolicy().deltas
@@ -216,7 +216,7 @@ def test_how_often_bytes_are_written(base: int) -> None:
 
 
 def test_some_of_the_catalogues() -> None:
-    """What is not chosen stays as it was."""
+    """Catalogues that are not chosen stay unchanged."""
     store = grown([1, 1, 1, 1])
     before = store.snapshot()
     changes = compaction_changes(
@@ -234,7 +234,7 @@ def test_some_of_the_catalogues() -> None:
 
 
 def test_one_whole_catalogue_is_left_alone() -> None:
-    """Where nothing is to be gained nothing is written."""
+    """If a merge would gain nothing, nothing is written."""
     store = grown([1])
     merged = compaction_changes(store, store.snapshot())
     assert merged is not None  # two segments of one catalogue become one
@@ -246,7 +246,7 @@ def test_one_whole_catalogue_is_left_alone() -> None:
 
 
 def test_files_without_a_value_survive() -> None:
-    """A catalogue of files that hold nulls only has no segments, and is not lost."""
+    """A catalogue of files with only nulls has no segments, but is kept."""
     storage = open_storage(next(_roots))
     store = IndexStore(storage)
     state = store.create(DEFINITION, staged(storage, Delta([0, 2, 4, 6, 8], [], 1), pa.int64()))
@@ -264,7 +264,7 @@ def test_files_without_a_value_survive() -> None:
 
 
 def test_all_files_gone() -> None:
-    """An index whose files are all gone becomes empty, and can grow again."""
+    """An index without any live files becomes empty, and can grow again."""
     store = grown([1, 1])
     state = store.snapshot()
     changes = compaction_changes(store, state, live=pa.array([], pa.string()))
@@ -276,7 +276,7 @@ def test_all_files_gone() -> None:
 
 
 def test_integers_and_byte_strings_are_merged_apart() -> None:
-    """A column whose promotion changed the physical type keeps segments of both."""
+    """A column whose promotion changed the physical type keeps segments of both types."""
     storage = open_storage(next(_roots))
     store = IndexStore(storage)
     state = store.create(
@@ -294,7 +294,7 @@ def test_integers_and_byte_strings_are_merged_apart() -> None:
 
 
 def test_memory_is_bounded_by_row_groups() -> None:
-    """Segments of one catalogue that follow each other are read one row group at a time."""
+    """Consecutive segments of one catalogue are read one row group at a time."""
     storage = open_storage(next(_roots))
     store = IndexStore(storage)
     delta = Delta([0, 1, 2, 3, 4], [(key, key % FILES) for key in range(40)], 3)
@@ -311,7 +311,7 @@ def test_memory_is_bounded_by_row_groups() -> None:
 
 
 def test_merging_again_costs_no_exactness() -> None:
-    """Merged segments of strings, whose ends meet, answer the same when they are merged again."""
+    """Merging segments of strings again does not change their answers."""
     storage = open_storage(next(_roots))
     store = IndexStore(storage)
     keys = [f"{key:04d}".encode() for key in range(400)]

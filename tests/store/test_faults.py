@@ -1,4 +1,4 @@
-"""Every storage call of every operation fails in every way: nothing visible is ever lost."""
+"""Every storage call of every operation fails in every way, and nothing visible is lost."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def store_of(storage: Storage) -> IndexStore:
 
 
 def create(storage: Storage, _: Storage) -> None:
-    """Build an index, as the command does: there may be one already."""
+    """Build an index like the command, which may find an existing one."""
     with contextlib.suppress(InvalidInputError):
         store_of(storage).create(DEFINITION, batch(storage, 0, "create"))
 
@@ -64,12 +64,12 @@ def compact(storage: Storage, _: Storage) -> None:
 
 
 def rollback(storage: Storage, _: Storage) -> None:
-    """Back to the first commit."""
+    """Roll back to the first commit."""
     store_of(storage).rollback(0)
 
 
 def tidy(storage: Storage, _: Storage) -> None:
-    """Vacuum as hard as can be."""
+    """Vacuum with the shortest retention."""
     vacuum(store_of(storage), retain_commits=1, older_than=timedelta(0), dry_run=False)
 
 
@@ -85,13 +85,13 @@ def drop(storage: Storage, _: Storage) -> None:
 
 
 def mend(storage: Storage, _: Storage) -> None:
-    """Repair."""
+    """Repair the index."""
     repair(store_of(storage), dry_run=False)
 
 
 @dataclass(frozen=True)
 class Case:
-    """An operation with the batches covered before, after, and how many commits come first."""
+    """An operation, the batches covered before and after it, and the commits before it."""
 
     run: Callable[[Storage, Storage], None]
     before: set[int] | None
@@ -145,7 +145,7 @@ def restored(objects: dict[str, bytes]) -> Storage:
 
 @functools.cache
 def calls_of(name: str) -> list[str]:
-    """The storage calls of the operation when nothing goes wrong."""
+    """Return the storage calls of the operation when nothing fails."""
     plan, objects = FaultPlan(), prepared(name)
     CASES[name].run(*(_faulty(storage, plan) for storage in (restored(objects), restored({}))))
     return plan.calls
@@ -158,7 +158,7 @@ def _faulty(storage: Storage, plan: FaultPlan) -> Storage:
 @pytest.mark.parametrize("fault", list(Fault))
 @pytest.mark.parametrize("name", CASES)
 def test_no_fault_loses_anything(name: str, fault: Fault) -> None:
-    """After a fault in any call readers see the old state or the new, and a new run succeeds."""
+    """After a failed call, readers see the old or the new state, and a second run succeeds."""
     case, objects = CASES[name], prepared(name)
     calls = calls_of(name)
     for at, call in enumerate(calls):
@@ -203,14 +203,14 @@ def _check_done(case: Case, storage: Storage, other: Storage) -> None:
 
 
 def test_every_call_is_tried() -> None:
-    """The operations make calls of each kind, so that the test above tries what it says."""
+    """The operations make calls of each kind, so that the test above covers all kinds."""
     kinds = {call.split()[0] for name in CASES for call in calls_of(name)}
 
     assert kinds == {"get", "head", "list", "create", "replace", "delete"}
 
 
 def test_a_conflict_after_a_lost_answer_is_reported(tmp_path: Path) -> None:
-    """A writer that saw a failure although its commit landed is refused the second time."""
+    """A writer whose commit succeeded without a response is refused the second time."""
     storage = open_storage(str(tmp_path / "index"))
     store = store_of(storage)
     base = store.create(DEFINITION, batch(storage, 0, "create"))

@@ -1,4 +1,4 @@
-"""A full disk: a vacuum and a drop make room, and lose nothing that is needed."""
+"""On a full disk, a vacuum and a drop make room and lose nothing that is needed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _roots = (f"memory://full-{number}" for number in itertools.count())
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FullDisk(Storage):
-    """A storage that has room for no more than was in it."""
+    """A storage that has no room for more bytes than it had at first."""
 
     room: int
 
@@ -32,12 +32,12 @@ class FullDisk(Storage):
             raise StorageError(f"{path}: no space is left.", kind=kind)
 
     def create(self, path: str, data: bytes) -> None:
-        """As the storage does, if there is room."""
+        """Create the object if there is room."""
         self._check(path, data)
         Storage.create(self, path, data)
 
     def replace(self, path: str, data: bytes) -> None:
-        """As the storage does, if there is room."""
+        """Replace the object if there is room."""
         self._check(path, data)
         Storage.replace(self, path, data)
 
@@ -59,7 +59,7 @@ def full(*, leftovers: bool) -> IndexStore:
 
 @pytest.mark.parametrize("leftovers", [True, False], ids=["a dead build", "old states"])
 def test_a_vacuum_makes_room(leftovers: bool) -> None:
-    """It deletes before it writes: what no state needs, or else objects of states given up."""
+    """A vacuum first deletes objects that no state needs, or else objects of given-up states."""
     store = full(leftovers=leftovers)
     before = {info.path for info in store.storage.objects("")}
 
@@ -74,7 +74,7 @@ def test_a_vacuum_makes_room(leftovers: bool) -> None:
 
 
 def test_nothing_that_is_kept_makes_room() -> None:
-    """Young objects and states that are kept are not deleted for room; the error says what is."""
+    """Young objects and kept states are not deleted for room, and the error says what to do."""
     store = full(leftovers=True)
     before = store.storage.objects("")
 
@@ -83,7 +83,7 @@ def test_nothing_that_is_kept_makes_room() -> None:
 
 
 def test_an_index_can_be_dropped() -> None:
-    """A drop needs no room."""
+    """A drop needs no free space."""
     store = full(leftovers=False)
     store.drop()
     assert store.storage.objects("") == []
@@ -99,7 +99,7 @@ def test_an_index_can_be_dropped() -> None:
     ],
 )
 def test_what_a_full_disk_says(error: OSError) -> None:
-    """The failures of local disks, HDFS and object stores are told apart from others."""
+    """Errors about full local disks, HDFS and object stores are recognized."""
     with pytest.raises(StorageError) as caught, typed_errors("x", root="memory://x"):
         raise error
     assert caught.value.kind is ErrorKind.STORAGE_FULL

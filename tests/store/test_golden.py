@@ -34,13 +34,13 @@ STORED = sorted(path.parent for path in GOLDEN.glob("v*/*/expected.json"))
 
 
 def test_there_is_one_of_this_version() -> None:
-    """The version that this code writes has its golden directory."""
+    """The format version that this code writes has a golden directory."""
     assert any(path.parent.name == f"v{FORMAT_VERSION}" for path in STORED)
 
 
 @pytest.mark.parametrize("stored", STORED, ids=lambda path: f"{path.parent.name} {path.name}")
 def test_old_indexes_are_read(stored: Path) -> None:
-    """Every commit opens, every checksum holds, and every key is in the files it was in."""
+    """Every commit opens, every checksum matches, and every key is in its files."""
     store = IndexStore(open_storage(str(stored / "index")))
     expected = json.loads((stored / "expected.json").read_text(encoding="utf-8"))
     state = store.snapshot()

@@ -66,7 +66,7 @@ def _killed(storage: Storage, start: int, messages: int, seconds: float) -> list
 
 
 def test_a_killed_process_loses_nothing(tmp_path: Path) -> None:
-    """What was reported as indexed stays; readers and the next writer go on as if nothing was."""
+    """What was reported as indexed stays, and readers and the next writer continue as usual."""
     seed = depth("SEED", test=5, soak=random.randrange(2**32))
     moments = random.Random(seed)
     cut_off: list[str] = []

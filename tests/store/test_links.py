@@ -1,4 +1,4 @@
-"""Symbolic links in an index on local disk: nothing behind them is changed or deleted."""
+"""Behind symbolic links in an index on local disk, nothing is changed or deleted."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FOREIGN = ("notes.txt", "notes#1", SEGMENT, f"{SEGMENT}#1", CATALOGUE, f"{0:020d
 
 
 def tidied(store: IndexStore) -> object:
-    """Delete what is not needed."""
+    """Vacuum the index."""
     return vacuum(store, older_than=timedelta(0), dry_run=False)
 
 
@@ -33,7 +33,7 @@ def dropped(store: IndexStore) -> object:
 
 @pytest.fixture
 def foreign(tmp_path: Path) -> Path:
-    """A folder of somebody else, some of its files named like objects of an index."""
+    """A folder of another owner, with some files that are named like objects of an index."""
     folder = tmp_path / "foreign"
     folder.mkdir()
     for name in FOREIGN:
@@ -55,7 +55,7 @@ def root(tmp_path: Path) -> Path:
 def test_a_linked_folder_is_refused(
     root: Path, foreign: Path, name: str, act: Callable[[IndexStore], object]
 ) -> None:
-    """Where a folder of the index is a link, nothing is deleted in it or in the index."""
+    """If a folder of the index is a link, nothing is deleted in it or in the index."""
     folder = root / name
     if folder.exists():
         folder.rename(root / "moved")
@@ -69,7 +69,7 @@ def test_a_linked_folder_is_refused(
 
 
 def test_an_index_of_another_table_is_not_dropped_by_a_link(root: Path, tmp_path: Path) -> None:
-    """A link in a table's folder to the indexes of another table drops none of them."""
+    """A link in a table's folder to the indexes of another table cannot drop them."""
     (tmp_path / "u").mkdir()
     (tmp_path / "u/_lakesieve").symlink_to(root.parent)
     linked = IndexStore(open_storage(str(tmp_path / "u/_lakesieve/k")))
@@ -85,7 +85,7 @@ def test_an_index_of_another_table_is_not_dropped_by_a_link(root: Path, tmp_path
 def test_files_of_others_stay(
     root: Path, foreign: Path, act: Callable[[IndexStore], object]
 ) -> None:
-    """In the folders of an index only what lakesieve writes is deleted, and of a link the link."""
+    """Only files that lakesieve wrote are deleted, and of a link only the link itself."""
     others = [root / "notes.txt", root / "notes#1", root / "segments/notes.txt", root / "log/x"]
     others += [root / "segments/sub" / SEGMENT, root / "files/notes#1"]
     for path in others:
@@ -102,7 +102,7 @@ def test_files_of_others_stay(
 
 
 def test_a_link_that_appears_after_the_check_is_not_followed(root: Path, foreign: Path) -> None:
-    """Each deletion and each write looks for links by itself, not only once before all of them."""
+    """Each deletion and each write checks for links, not only the operation's start."""
     storage = open_storage(str(root))
     storage.check_unlinked("segments")
     (root / "segments").rename(root / "moved")
@@ -129,7 +129,7 @@ def test_a_repair_writes_nothing_behind_a_link(root: Path, foreign: Path) -> Non
 
 
 def test_a_place_may_be_chosen_by_a_link(tmp_path: Path) -> None:
-    """Folders above those of the table's indexes are the user's own choice."""
+    """Folders above the table's index folder may be links, because users choose them."""
     (tmp_path / "disk").mkdir()
     (tmp_path / "t").symlink_to(tmp_path / "disk")
     storage = open_storage(str(tmp_path / "t/_lakesieve/k"))

@@ -1,4 +1,4 @@
-"""The log: exclusive commits, replay, and what is refused."""
+"""The log: exclusive commits, replay, and the commits that are refused."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def store(tmp_path: Path) -> IndexStore:
 
 
 def test_an_index_appears_whole(store: IndexStore) -> None:
-    """Before the first commit there is nothing, after it everything."""
+    """Before the first commit an index does not exist, and after it the index is complete."""
     staged = batch(store.storage, 0)
     assert not store.exists()
     with pytest.raises(NotFoundError) as caught:
@@ -51,7 +51,7 @@ def test_an_index_appears_whole(store: IndexStore) -> None:
 
 
 def test_a_second_create_is_refused(store: IndexStore) -> None:
-    """An index is never replaced by another of its name."""
+    """A new index never replaces an existing one of the same name."""
     store.create(DEFINITION, batch(store.storage, 0))
 
     with pytest.raises(InvalidInputError) as caught:
@@ -82,7 +82,7 @@ def test_commits_are_replayed_in_order(store: IndexStore) -> None:
 
 
 class LostAnswers(Storage):
-    """A storage whose creates land, but whose answer never arrives."""
+    """A storage whose creates succeed, but whose responses are lost."""
 
     __slots__ = ()
 
@@ -93,7 +93,7 @@ class LostAnswers(Storage):
 
 
 def test_a_lost_answer_is_read_back(store: IndexStore) -> None:
-    """A commit that landed although the storage failed is known by its write id."""
+    """A commit that succeeded although the storage failed is recognized by its write id."""
     staged = batch(store.storage, 0)
     lossy = IndexStore(LostAnswers(location=store.storage.location))
 
@@ -119,7 +119,7 @@ def _commit_path(store: IndexStore, number: int = 0) -> Path:
     ids=["half", "changed", "list", "empty", "outside", "surprise"],
 )
 def test_damaged_commits_are_refused(store: IndexStore, harm: Callable[[str], str]) -> None:
-    """A commit document that is not what was written is named in the error."""
+    """A commit document that was changed after it was written is named in the error."""
     store.create(DEFINITION, batch(store.storage, 0))
     path = _commit_path(store)
     path.write_text(harm(path.read_text()))
@@ -129,7 +129,7 @@ def test_damaged_commits_are_refused(store: IndexStore, harm: Callable[[str], st
 
 
 def test_a_well_formed_lie_is_refused(store: IndexStore) -> None:
-    """Paths outside the index and missing fields are refused even with a right checksum."""
+    """Paths outside the index and missing fields are refused even with a correct checksum."""
     store.create(DEFINITION, batch(store.storage, 0))
     path = _commit_path(store)
     body = unpack(path.read_bytes(), "x")
@@ -148,7 +148,7 @@ def test_a_well_formed_lie_is_refused(store: IndexStore) -> None:
 
 
 def test_a_later_format_is_refused(store: IndexStore) -> None:
-    """A log of a later version is distinguished from a damaged one."""
+    """A log of a newer version gets another error than a damaged log."""
     store.create(DEFINITION, batch(store.storage, 0))
     path = _commit_path(store)
     path.write_text(json.dumps({**json.loads(path.read_text()), "format_version": 2}))
@@ -170,7 +170,7 @@ def _unit(body: dict[str, Any]) -> None:
 def test_later_kinds_and_units_are_too_new(
     store: IndexStore, change: Callable[[dict[str, Any]], None]
 ) -> None:
-    """An index of a kind or with units that this version does not know is not damaged."""
+    """An index with an unknown kind or unit is reported as too new, not as damaged."""
     store.create(DEFINITION, batch(store.storage, 0))
     path = _commit_path(store)
     body = unpack(path.read_bytes(), "x")
@@ -192,7 +192,7 @@ def test_later_kinds_and_units_are_too_new(
 def test_kind_and_unit_are_required(
     store: IndexStore, section: str, name: str, value: int | None
 ) -> None:
-    """Without its kind or unit, or with one that is no text, an index is damaged."""
+    """An index without a kind or unit, or with one that is not text, is damaged."""
     store.create(DEFINITION, batch(store.storage, 0))
     path = _commit_path(store)
     body = unpack(path.read_bytes(), "x")
@@ -208,7 +208,7 @@ def test_kind_and_unit_are_required(
 
 
 def test_a_gap_in_the_log_is_refused(store: IndexStore) -> None:
-    """A log that lost a commit in its middle is not guessed at."""
+    """A log with a missing commit in its middle is refused."""
     base = store.create(DEFINITION, batch(store.storage, 0))
     store.commit(store.commit(base, Changes(operation="a")), Changes(operation="b"))
     _commit_path(store, 1).unlink()
@@ -227,7 +227,7 @@ def test_drop_leaves_nothing(store: IndexStore) -> None:
 
 
 def test_harm_behind_the_cache_is_noticed(store: IndexStore) -> None:
-    """On local disk a file that changes after it was cached is read again, and refused."""
+    """On local disk, a file that changed after it was cached is read again and refused."""
     made = store.create(DEFINITION, batch(store.storage, 0))
     reader = IndexReader(store, made, BlockCache())
     assert reader.lookup([(5, 6)])
@@ -244,7 +244,7 @@ def test_harm_behind_the_cache_is_noticed(store: IndexStore) -> None:
 
 
 def test_restaging_mends_a_damaged_leftover(store: IndexStore) -> None:
-    """A staged file left damaged by a crash is replaced by the build that needs it."""
+    """A build replaces a staged file that a crash left damaged."""
     staged = batch(store.storage, 0)
     path = local_path(store.storage.location) / staged.add_segments[0].path
     path.write_bytes(b"half")
@@ -256,7 +256,7 @@ def test_restaging_mends_a_damaged_leftover(store: IndexStore) -> None:
 
 @pytest.mark.parametrize("at", ["log/", "files/"])
 def test_an_object_that_is_too_large_is_not_read(store: IndexStore, at: str) -> None:
-    """Of a commit or catalogue that has gigabytes, which cost nothing to write, none is read."""
+    """A commit or catalogue that claims gigabytes is refused before it is read."""
     state = store.create(DEFINITION, batch(store.storage, 0))
     (info,) = store.storage.objects(at)
     with (local_path(store.storage.location) / info.path).open("r+b") as file:

@@ -1,4 +1,4 @@
-"""An index in an object store lives as it does on disk."""
+"""An index in an object store behaves as on disk."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from lakesieve.store import (
 
 @pytest.mark.parametrize("store_name", STORES_IN_TIME)
 def test_a_whole_life(store_name: str) -> None:
-    """Created, grown past a checkpoint, cloned, merged, cleared up, harmed, repaired, dropped."""
+    """An index is created, grown, cloned, merged, vacuumed, damaged, repaired and dropped."""
     storage, other = storage_in(store_name), storage_in(store_name)
     storage.probe()
     store = IndexStore(pickle.loads(pickle.dumps(storage)))

@@ -44,7 +44,7 @@ def _run(act: Callable[[Storage, int], Any], storage: Storage, processes: int) -
 
 
 def test_no_commit_is_lost_or_made_twice(contested: tuple[Storage, int]) -> None:
-    """Every batch that a process was promised to be in the index is there, added by one commit."""
+    """Every batch that a process reported as indexed is in the index, from exactly one commit."""
     storage, processes = contested
     done = {first for item in _run(race, storage, processes) for first in item}
     store = IndexStore(storage)
@@ -62,7 +62,7 @@ def test_no_commit_is_lost_or_made_twice(contested: tuple[Storage, int]) -> None
 
 
 def test_one_of_many_covers_a_file(contested: tuple[Storage, int]) -> None:
-    """Of processes that index the same new files one commits, and the others learn so."""
+    """If several processes index the same files, one commits, and the others are told."""
     storage, processes = contested
 
     assert sum(_run(contend, storage, processes)) == 1

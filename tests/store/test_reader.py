@@ -1,4 +1,4 @@
-"""Look-ups in stored segments against a dictionary."""
+"""Look-ups in stored segments agree with a dictionary."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_no_unit_of_a_byte_string_is_missed(pairs: Pairs, probes: list[Any]) -> 
 
 @given(st.lists(st.tuples(integers, st.integers(0, FILES - 1)), min_size=1, max_size=40))
 def test_present_keys_are_exact(pairs: Pairs) -> None:
-    """In one segment a key that is there finds its own units and no others."""
+    """In one segment, a present key finds exactly its own units."""
     reader = _index(pairs, pa.int64(), segments=1)
 
     for key in {key for key, _ in pairs}:
@@ -132,7 +132,7 @@ def test_present_keys_are_exact(pairs: Pairs) -> None:
 
 
 def test_a_look_up_that_reads_too_much_is_declined() -> None:
-    """Beyond the limit the answer is "not worth it", whether one range or many points ask."""
+    """A look-up beyond the limit is declined, for one range and for many points."""
     pairs = [(key, key % FILES) for key in range(20)]
     reader = _index(pairs, pa.int64(), segments=1)
 
@@ -143,7 +143,7 @@ def test_a_look_up_that_reads_too_much_is_declined() -> None:
 
 
 def test_large_tables_make_large_look_ups_worth_it() -> None:
-    """What may be read by default grows with the number of data files, within limits."""
+    """The default limit of a look-up grows with the number of data files."""
     keys = range(4 * FEW_ROW_GROUPS)
     pairs = [(key, key % FILES) for key in keys]
     result = [(key, key + 1) for key in keys[::2]]
@@ -155,7 +155,7 @@ def test_large_tables_make_large_look_ups_worth_it() -> None:
 
 
 def test_many_row_groups_are_fetched_at_once() -> None:
-    """Far fewer requests are made than row groups are read, and held ones are not fetched again."""
+    """Row groups are fetched in far fewer requests, and cached ones are not fetched again."""
     pairs = [(key, key % FILES) for key in range(400)]
     reader = _index(pairs, pa.int64(), segments=1, held=1 << 20)
     result = [(key, key + 1) for key in range(0, 400, 2)]
@@ -178,7 +178,7 @@ def test_many_row_groups_are_fetched_at_once() -> None:
 
 
 def test_keys_of_every_file_are_not_looked_up_to_the_end() -> None:
-    """A sample of the row groups tells that nothing would be skipped; few files stay exact."""
+    """A sample of the row groups shows if nothing would be skipped; a few files stay exact."""
     files, keys = FEW_ROW_GROUPS // 8, FEW_ROW_GROUPS - 99
     pairs = [(key, key * 7919 % files) for key in range(keys)]
     reader = _index(pairs, pa.int64(), segments=3, files=files, held=1 << 20)
@@ -201,7 +201,7 @@ def test_keys_of_every_file_are_not_looked_up_to_the_end() -> None:
 def test_spans_find_all_files_of_their_keys(
     pairs: list[tuple[bytes, int]], probes: list[bytes]
 ) -> None:
-    """Many ranges at once, over row groups and overlapping segments, each with all of its files."""
+    """Each of many ranges gets all of its files, across row groups and overlapping segments."""
     reader = _index(pairs, pa.binary(), segments=2)
     ranges: list[tuple[bytes, bytes]] = []
     for probe in sorted(set(probes), key=lambda probe: probe + b"\x01"):
@@ -229,7 +229,7 @@ def test_spans_find_all_files_of_their_keys(
     probes=st.lists(integers | st.integers(-(2**100), 2**100), min_size=1),
 )
 def test_wide_codes_find_narrow_keys(pairs: list[tuple[int, int]], probes: list[int]) -> None:
-    """Decimals of many digits are looked up in an index of few, as the numbers they are."""
+    """Decimals of many digits are found in an index on fewer digits."""
     reader = _index(pairs, pa.int64(), segments=2)
     result = sorted({*probes, pairs[0][0]})
     found = reader.points(pa.array([wide_code(key) for key in result], pa.binary()))

@@ -1,4 +1,4 @@
-"""Verify finds every kind of damage, and repair saves all that is whole, and nothing else."""
+"""Verify finds every kind of damage, and repair saves everything undamaged and nothing else."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def flip(store: IndexStore, path: str, position: int = 30) -> None:
 
 
 def segment_of(store: IndexStore, first: int) -> str:
-    """A segment of a batch."""
+    """Return a segment of a batch."""
     return next(e.path for e in store.snapshot().segments if e.key_min == first)
 
 
@@ -63,7 +63,7 @@ def catalogue_of(store: IndexStore, position: int) -> str:
 
 
 def test_a_sound_index_is_left_alone() -> None:
-    """Nothing is wrong with a sound index, and a repair does nothing to it."""
+    """Verify finds nothing in an undamaged index, and repair does nothing."""
     store = grown(25)
     objects = store.storage.objects("")
     verified = verify(store)
@@ -110,7 +110,7 @@ def test_a_sound_index_is_left_alone() -> None:
 def test_damage_is_found_and_repaired(
     harm: Callable[[IndexStore], object], saved: set[int]
 ) -> None:
-    """Each kind of damage is found; after a repair what is whole answers, the rest is reported."""
+    """Each kind of damage is found; after a repair, the undamaged rest answers."""
     store = grown(25)
     harm(store)
 
@@ -132,7 +132,7 @@ def test_damage_is_found_and_repaired(
 
 
 def test_a_repaired_index_is_read_from_its_root_on() -> None:
-    """The history begins with the repair; without its checkpoint the index still opens."""
+    """The history begins with the repair, and the index opens even without its checkpoint."""
     store = grown(25)
     flip(store, commit(22))
     done = repair(store, dry_run=False)
@@ -146,7 +146,7 @@ def test_a_repaired_index_is_read_from_its_root_on() -> None:
 
 
 def test_a_lost_merge_is_undone() -> None:
-    """Where the commit of a merge is lost, the merged files tell of themselves."""
+    """If the commit of a merge is lost, the merged files describe themselves."""
     store = grown()
     changes = compaction_changes(store, store.snapshot())
     assert changes is not None
@@ -162,7 +162,7 @@ def test_a_lost_merge_is_undone() -> None:
 
 
 def test_the_start_of_a_cut_log_is_made_up_for() -> None:
-    """Where a vacuum cut the log and the checkpoint at its start is lost, the files tell."""
+    """If the checkpoint at the start of a shortened log is lost, the files describe themselves."""
     store = grown()
     changes = compaction_changes(store, store.snapshot())
     assert changes is not None
@@ -178,7 +178,7 @@ def test_the_start_of_a_cut_log_is_made_up_for() -> None:
 
 
 def test_leftovers_of_another_index_are_not_taken() -> None:
-    """Files of an index that stood here before do not become part of the repaired one."""
+    """Files of an earlier index at this place do not become part of the repaired index."""
     import dataclasses
 
     from lakesieve.format import encode_catalogue
@@ -208,7 +208,7 @@ def test_leftovers_of_another_index_are_not_taken() -> None:
 
 
 def test_nothing_is_made_of_nothing() -> None:
-    """Where nothing is left, or nothing that says what it is, that is reported."""
+    """If nothing is left, or nothing with a definition, the repair fails with an error."""
     store = IndexStore(open_storage(next(_roots)))
     with pytest.raises(NotFoundError):
         repair(store)
@@ -218,7 +218,7 @@ def test_nothing_is_made_of_nothing() -> None:
 
 
 def test_a_passing_fault_is_no_damage() -> None:
-    """A storage that fails for a moment is not taken for a damaged index."""
+    """A temporary fault of the storage is not reported as damage."""
     store = grown()
     clean = FaultPlan()
     verify(IndexStore(FaultyStorage(location=store.storage.location, plan=clean)))

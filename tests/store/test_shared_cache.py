@@ -1,4 +1,4 @@
-"""One cache for all sessions of a process: none gets what another one read elsewhere."""
+"""All sessions of a process share a cache, but none gets parts of another index."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def file_io(server: str) -> dict[str, str]:
 
 @pytest.fixture
 def two() -> tuple[str, Storage, Storage]:
-    """A table's location, its index at one endpoint, and a forged one at the other."""
+    """A table's location, its index at one endpoint, and a forged index at the other."""
     location = f"s3://{BUCKET}/cache/{next(_tables)}"
     root = f"{location}/_lakesieve/k"
     honest, forged = (
@@ -48,7 +48,7 @@ def two() -> tuple[str, Storage, Storage]:
 
 
 def test_endpoints_do_not_share_parts(two: tuple[str, Storage, Storage]) -> None:
-    """After a session read a forged index elsewhere, another finds the true files of all keys."""
+    """After a session read a forged index elsewhere, another session finds the right files."""
     _, honest, forged = two
     cache = BlockCache()
 
@@ -63,7 +63,7 @@ def test_endpoints_do_not_share_parts(two: tuple[str, Storage, Storage]) -> None
 
 
 def test_a_registry_opens_an_index_for_each_endpoint(two: tuple[str, Storage, Storage]) -> None:
-    """Tables of one location at two endpoints are pruned by the index of their own endpoint."""
+    """Tables of one location at two endpoints use the index of their own endpoint."""
     location, honest, forged = two
     registry = IndexRegistry((), StorageOptions(conf={}))
 
@@ -78,7 +78,7 @@ def test_a_registry_opens_an_index_for_each_endpoint(two: tuple[str, Storage, St
 
 
 def test_endpoints_do_not_share_long_answers(two: tuple[str, Storage, Storage]) -> None:
-    """Answers for many values, which are kept whole, are those of the index that is asked."""
+    """Cached answers for many values belong to the index that was asked."""
     _, honest, forged = two
     many = ((KEY, KEY + 1), *((at, at + 1) for at in range(1000, 2000, 2)))
     ranges = Ranges(intervals=many, nulls=False)

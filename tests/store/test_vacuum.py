@@ -1,4 +1,4 @@
-"""Vacuum: what nobody can need is deleted, and nothing else."""
+"""A vacuum deletes everything that nobody can need, and nothing else."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NOTHING = Changes(operation="nothing")
 
 
 def compacted() -> IndexStore:
-    """An index of two batches that were merged, with a leftover of a dead build and of a probe."""
+    """An index of two merged batches, with leftovers of a dead build and of a probe."""
     store = IndexStore(open_storage(next(_roots)))
     state = store.create(DEFINITION, batch(store.storage, 0, "create"))
     state = store.commit(state, batch(store.storage, 100))
@@ -51,7 +51,7 @@ def swept(store: IndexStore, retain: int = 1, *, dry_run: bool = False) -> Vacuu
 
 
 def test_a_dry_run_only_looks() -> None:
-    """A dry run tells what a vacuum would delete, and changes nothing."""
+    """A dry run reports what a vacuum would delete, and changes nothing."""
     store = compacted()
     objects = store.storage.objects("")
 
@@ -64,7 +64,7 @@ def test_a_dry_run_only_looks() -> None:
 
 
 def test_only_what_is_needed_is_left() -> None:
-    """Old segments, leftovers and old log entries go; the last state answers as before."""
+    """Old segments, leftovers and old log entries are deleted; the last state answers as before."""
     store = compacted()
     swept(store)
 
@@ -78,7 +78,7 @@ def test_only_what_is_needed_is_left() -> None:
 
 
 def test_young_objects_are_left_alone() -> None:
-    """Nothing younger than the safety age is deleted: a running build's segments are safe."""
+    """Nothing younger than the safety age is deleted, so a running build's segments are safe."""
     store = compacted()
 
     assert vacuum(store, retain_commits=1).paths == ()
@@ -86,7 +86,7 @@ def test_young_objects_are_left_alone() -> None:
 
 
 def test_kept_commits_can_be_read() -> None:
-    """As many of the last states as were requested can be read; older ones say that they cannot."""
+    """The requested number of last states can be read; older states give an error."""
     store = compacted()
     store.commit(store.snapshot(), batch(store.storage, 300))
     swept(store, retain=2)
@@ -100,7 +100,7 @@ def test_kept_commits_can_be_read() -> None:
 
 
 def test_a_state_that_a_reader_may_hold_is_kept() -> None:
-    """Beyond the number, states that were the last one within the safety age are kept."""
+    """States that were current within the safety age are kept, beyond the requested number."""
     store = compacted()
 
     vacuumed = vacuum(store, retain_commits=1, older_than=timedelta(seconds=60), dry_run=False)
@@ -108,7 +108,7 @@ def test_a_state_that_a_reader_may_hold_is_kept() -> None:
 
 
 def test_a_long_log_is_cut() -> None:
-    """Entries before the first kept state go, but for the first, and the log still opens."""
+    """Entries before the first kept state are deleted, except the first, and the log opens."""
     store = IndexStore(open_storage(next(_roots)))
     state = store.create(DEFINITION, batch(store.storage, 0, "create"))
     for number in range(1, 45):
@@ -129,7 +129,7 @@ def test_a_long_log_is_cut() -> None:
 
 
 def test_a_rollback_that_comes_too_late_is_refused() -> None:
-    """A commit that needs a state to be kept loses to the vacuum that gave it up."""
+    """A commit that needs a state fails if a vacuum gave this state up."""
     store = compacted()
     base = store.snapshot()
     swept(store)
@@ -139,7 +139,7 @@ def test_a_rollback_that_comes_too_late_is_refused() -> None:
 
 
 def test_a_build_that_writes_again_what_was_left_keeps_it() -> None:
-    """What a dead build left and a new one needs is written again, and so is young again."""
+    """A leftover that a new build writes again is young again, and is kept."""
     store = compacted()
     base = store.snapshot()
     before = {i.path: i.modified for i in store.storage.objects("") if "log/" not in i.path}
@@ -164,7 +164,7 @@ def test_at_least_one_commit_is_kept(commits: int, age: timedelta) -> None:
 
 
 def test_leftovers_of_killed_writers_are_swept(tmp_path: Path) -> None:
-    """What a killed put left beside its object goes with a vacuum when it is old, or a drop."""
+    """Staged files of killed writers are deleted by a vacuum when they are old, or by a drop."""
     storage = open_storage(str(tmp_path))
     store = IndexStore(storage)
     store.create(DEFINITION, batch(storage, 0, "create"))

@@ -1,4 +1,4 @@
-"""What a process does until it is killed."""
+"""The work of a process until it is killed."""
 
 from __future__ import annotations
 

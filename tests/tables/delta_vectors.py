@@ -1,4 +1,4 @@
-"""Deletion vectors as the log of a Delta table has them, for logs that tests write."""
+"""Write deletion vectors as a Delta log has them, for logs that tests write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spellings of paths, for the two functions that give each file one: Python's and Java's."""
+"""Spellings of paths, for the two functions that normalize them: Python's and Java's."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _EXAMPLES = Path(__file__).parents[2] / "jvm" / "src" / "test" / "resources" / "
 
 
 def _examples(name: str) -> dict[str, str]:
-    """The lines of a file of examples, two texts each."""
+    """Read the lines of a file of examples, with two texts each."""
     lines = (_EXAMPLES / name).read_text(encoding="utf-8").split("\n")[:-1]
     return dict(line.split("\t") for line in lines)
 
@@ -28,7 +28,7 @@ ROOTS = _examples("roots.tsv")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class File:
-    """A data file, whatever it is called.
+    """A data file with any name.
 
     Args:
         store: ``file``, ``s3``, ``hdfs`` or ``abfs``.

@@ -1,4 +1,4 @@
-"""Avro files that decompress to far more than they have are refused before they are decoded."""
+"""Avro files that would decompress to far too much are refused before they are decoded."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _packed(codec: str, data: bytes) -> bytes:
 
 
 def _file(codec: str, data: bytes, count: int) -> bytes:
-    """An Avro file of one block."""
+    """Return an Avro file of one block."""
     sink = BytesIO()
     fastavro.writer(sink, SCHEMA, [])
     head = sink.getvalue().replace(b"\x08null", _number(len(codec)) + codec.encode())
@@ -58,7 +58,7 @@ def _file(codec: str, data: bytes, count: int) -> bytes:
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_what_fits_is_read(codec: str) -> None:
-    """Files of every codec pass up to the limit, and are what their reader decodes."""
+    """Files of every codec are accepted up to the limit, and decoded as fastavro does."""
     data = _number(3) + b"abc"
     file = _file(codec, data * 1000, 1000)
 
@@ -70,7 +70,7 @@ def test_what_fits_is_read(codec: str) -> None:
 
 
 def test_a_small_manifest_list_does_not_take_all_memory(tmp_path: Path) -> None:
-    """A list of some kilobytes with hundreds of megabytes in it is refused by name."""
+    """A list of a few kilobytes that contains hundreds of megabytes is refused by name."""
     path = tmp_path / "snap-1.avro"
     path.write_bytes(_file("zstandard", bytes(600 << 20), 1))
 
@@ -79,14 +79,14 @@ def test_a_small_manifest_list_does_not_take_all_memory(tmp_path: Path) -> None:
 
 
 def test_records_without_bytes_are_refused() -> None:
-    """More records than bytes are none of a manifest."""
+    """A file with more records than bytes is refused."""
     with pytest.raises(ValueError, match="exceeds the limit"):
         check_decoded(_file("null", b"", 1 << 40))
 
 
 @given(st.binary(max_size=200), st.integers(0, 60))
 def test_damage_is_an_error_of_the_value(garbage: bytes, kept: int) -> None:
-    """Whatever the bytes are, they pass or are refused by one kind of error."""
+    """Any bytes are either accepted or refused with one kind of error."""
     file = _file("deflate", b"abc" * 10, 10)
     for data in (garbage, b"Obj\x01" + garbage, file[: len(file) - kept] + garbage):
         try:

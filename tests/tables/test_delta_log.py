@@ -1,4 +1,4 @@
-"""What Delta for Spark makes of a log that is unusual: spellings, unknown actions, times."""
+"""Unusual Delta logs are read like Delta for Spark: spellings, unknown actions, times."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def log(tmp_path: Path) -> Log:
     ],
 )
 def test_one_file_in_two_spellings(log: Log, first: str, second: str) -> None:
-    """A file is removed under every spelling that Delta for Spark takes for the same."""
+    """A file is removed under every spelling that Delta for Spark considers equal."""
     log.commit(1, added(first), added(f"{second}-too"))
     log.commit(2, removed(second))
     log.commit(3, removed(f"{first}-too"), removed("a.parquet"))
@@ -57,7 +57,7 @@ def test_one_file_in_two_spellings(log: Log, first: str, second: str) -> None:
     [("a.parquet", "/t/a.parquet"), ("x", "%78"), ("s3://b/x", "s3a://b/x"), ("ä", "%C3%A4")],
 )
 def test_spellings_that_are_two_files(log: Log, first: str, second: str) -> None:
-    """A file stays where Delta for Spark takes the removed one for another."""
+    """A file stays if Delta for Spark considers the removed one another file."""
     log.commit(1, added(first))
     before = log.paths()
     log.commit(2, removed(second))
@@ -83,7 +83,7 @@ def test_spellings_that_are_two_files(log: Log, first: str, second: str) -> None
     ],
 )
 def test_spellings_that_readers_take_differently(log: Log, first: str, second: str) -> None:
-    """Where Spark's answer depends on its settings or is an error, the table is refused by name."""
+    """If Spark's answer depends on its settings or is an error, the table is refused by name."""
     log.commit(1, added(first))
     log.commit(2, removed(second))
 
@@ -93,7 +93,7 @@ def test_spellings_that_readers_take_differently(log: Log, first: str, second: s
 
 
 def test_actions_that_are_unknown(log: Log) -> None:
-    """Actions of unknown kinds are passed over, also in one line with others; nulls are none."""
+    """Actions of unknown kinds are ignored, even in one line with others, and so are nulls."""
     log.commit(
         1,
         {"fancy": [1], **added("b.parquet")},
@@ -107,7 +107,7 @@ def test_actions_that_are_unknown(log: Log) -> None:
 
 
 def test_compacted_commits(log: Log) -> None:
-    """A file that stands for several commits is read in their place, as Spark does."""
+    """Like in Spark, a file that contains several commits is read in their place."""
     log.commit(1, added("b.parquet"))
     log.commit(2, removed("b.parquet"), added("c.parquet"))
     log.commit(3, added("d.parquet"))
@@ -120,7 +120,7 @@ def test_compacted_commits(log: Log) -> None:
 
 
 def test_a_checkpoint_with_several_actions_on_one_file(log: Log) -> None:
-    """The last one counts, although Delta writes only one."""
+    """If a checkpoint has several actions on one file, the last one counts."""
     name = f"{0:020d}.checkpoint.parquet"
     described = {"metaData": {**METADATA["metaData"], "configuration": []}}
     log.checkpoint(name, [PROTOCOL, described, added("b"), added("b"), added("c"), removed("c")])
@@ -134,7 +134,7 @@ def _stamped(time: int) -> dict[str, Any]:
 
 
 def _copied(log: Log) -> None:
-    """Give all files the time of a copy of the folder."""
+    """Set the time of all files to that of a copied folder."""
     for path in log.folder.iterdir():
         os.utime(path, (9_000_000, 9_000_000))
 
@@ -145,7 +145,7 @@ def _told(**more: str) -> dict[str, Any]:
 
 
 def test_recorded_times_of_all_commits(tmp_path: Path) -> None:
-    """Where commits record their times from the first one on, those of the files do not count."""
+    """If commits record their times from the first one on, the times of the files are ignored."""
     log = Log(tmp_path / "t")
     log.commit(0, _stamped(1000), PROTOCOL, _told(), added("a.parquet"))
     for version in range(1, 30):
@@ -171,7 +171,7 @@ def test_recorded_times_of_all_commits(tmp_path: Path) -> None:
 
 
 def test_recorded_times_from_some_commit_on(log: Log) -> None:
-    """Before the commit that switched them on, commits have the times of their files."""
+    """Before the commit that turned recorded times on, commits have the times of their files."""
     log.commit(1, added("b.parquet"))
     told = _told(
         **{
@@ -205,7 +205,7 @@ def test_recorded_times_from_some_commit_on(log: Log) -> None:
     ],
 )
 def test_a_log_that_lacks_something(log: Log, metadata: dict[str, Any]) -> None:
-    """It is an error that names the log, whatever is missing or damaged."""
+    """If anything is missing or damaged, the error names the log."""
     log.commit(0, PROTOCOL, metadata)
 
     with pytest.raises(StorageError, match="The log of delta:"):
@@ -213,7 +213,7 @@ def test_a_log_that_lacks_something(log: Log, metadata: dict[str, Any]) -> None:
 
 
 def test_damaged_checkpoints(log: Log) -> None:
-    """Whatever bytes are wrong, the files are listed or the error names the log."""
+    """If a checkpoint is damaged, either all files are listed or the error names the log."""
     log.checkpoint(f"{4:020d}.checkpoint.parquet", [PROTOCOL, METADATA, added("a.parquet")])
     path = log.folder / f"{4:020d}.checkpoint.parquet"
     whole, drawn = path.read_bytes(), random.Random(7)

@@ -1,4 +1,4 @@
-"""Delta tables without an engine: commits, and each form of a checkpoint."""
+"""Delta tables without an engine: commits, and every form of checkpoint."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ VECTOR = {"storageType": "u", "pathOrInlineDv": "ab", "offset": 1, "sizeInBytes"
 
 
 def added(path: str, records: int | None = 5, **more: Any) -> dict[str, Any]:
-    """An action that adds a file."""
+    """Return an action that adds a file."""
     stats = None if records is None else json.dumps({"minValues": {"k": 1}, "numRecords": records})
     entry = {"path": path, "partitionValues": {}, "size": 100, "modificationTime": 1}
     return {"add": {**entry, "dataChange": True, "stats": stats, **more}}
 
 
 def removed(path: str, **more: Any) -> dict[str, Any]:
-    """An action that removes a file."""
+    """Return an action that removes a file."""
     return {"remove": {"path": path, "deletionTimestamp": 1, "dataChange": True, **more}}
 
 
@@ -67,7 +67,7 @@ class Log:
         os.utime(path, (1000 + version, 1000 + version))
 
     def checkpoint(self, name: str, actions: list[dict[str, Any]], hint: int | None = None) -> None:
-        """A checkpoint in a Parquet file, one row an action."""
+        """Write a checkpoint as a Parquet file, with one row for each action."""
         table = pa.Table.from_pylist(actions, schema=_CHECKPOINT)
         path = self.folder / name
         path.parent.mkdir(exist_ok=True)
@@ -79,7 +79,7 @@ class Log:
         return open_table(f"delta:{self.root}")
 
     def paths(self, version: str | None = None) -> list[str]:
-        """Paths of the live files below the root."""
+        """Return the paths of the live files below the root."""
         table = self.open()
         listed = table.live_files(table.version(version)).column("path").to_pylist()
         return sorted(path.removeprefix(f"file:{self.root}/") for path in listed)
@@ -109,12 +109,12 @@ _CHECKPOINT = pa.schema(
 
 @pytest.fixture
 def log(tmp_path: Path) -> Log:
-    """A table of one file, in a folder with signs that other readers trip over."""
+    """A table of one file, in a folder with unusual characters."""
     return Log(tmp_path / "ä b%25+1" / "t")
 
 
 def test_commits_in_turn(log: Log) -> None:
-    """Files come and go; older versions stay as they were."""
+    """Files are added and removed; older versions stay unchanged."""
     log.commit(1, removed("a.parquet"), added("b.parquet"), added("c.parquet", None))
     log.commit(2, removed("c.parquet"), added("d.parquet"))
     table = log.open()
@@ -134,7 +134,7 @@ def test_commits_in_turn(log: Log) -> None:
 
 
 def test_paths_are_decoded(log: Log) -> None:
-    """Relative paths are percent-encoded, absolute ones stand elsewhere."""
+    """Relative paths are percent-decoded, and absolute paths may be elsewhere."""
     log.commit(
         1,
         added("p=a%2520b/%C3%A4%20+.parquet"),
@@ -155,7 +155,7 @@ def test_paths_are_decoded(log: Log) -> None:
 
 
 def test_a_new_deletion_vector_leaves_the_file(log: Log) -> None:
-    """A file is removed with its old vector and added with the new one, in either order."""
+    """A file that is removed with its old vector and added with a new one stays."""
     log.commit(1, added("a.parquet", deletionVector=VECTOR), removed("a.parquet"))
     other = {**VECTOR, "offset": 2}
     log.commit(
@@ -186,7 +186,7 @@ _OTHERS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("form", ["classic", "parts", "sidecars", "json"])
 @pytest.mark.parametrize("is_hinted", [True, False])
 def test_checkpoints(log: Log, form: str, is_hinted: bool) -> None:
-    """Every form of a checkpoint stands for all commits up to it, which may be gone."""
+    """Every form of checkpoint replaces all commits up to it, which may be deleted."""
     log.commit(5, added("late.parquet"))
     stem, hint = f"{4:020d}.checkpoint", 4 if is_hinted else None
     if form == "classic":
@@ -218,7 +218,7 @@ def test_checkpoints(log: Log, form: str, is_hinted: bool) -> None:
 
 @pytest.mark.parametrize("hint", [3, 99])
 def test_a_hint_at_nothing(log: Log, hint: int) -> None:
-    """A hint at a checkpoint that is gone, or never was, is passed over."""
+    """A hint at a checkpoint that does not exist is ignored."""
     for version in range(1, 6):
         log.commit(version, added(f"{version}.parquet"))
     (log.folder / "_last_checkpoint").write_text(json.dumps({"version": hint}))
@@ -228,7 +228,7 @@ def test_a_hint_at_nothing(log: Log, hint: int) -> None:
 
 
 def test_nothing_is_read_twice(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While nothing is written, the log is listed again but not read again."""
+    """While nothing is written, the log is only listed again, not read again."""
     table = log.open()
     read: list[str] = []
     get = Storage.get
@@ -248,7 +248,7 @@ def test_nothing_is_read_twice(log: Log, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_versions_by_time(log: Log) -> None:
-    """The newest commit whose file is not later; times that commits record are not asked for."""
+    """A time selects the newest commit whose file is not later."""
     log.commit(1, added("b.parquet"))
     log.commit(2, {"commitInfo": {"inCommitTimestamp": 5_000_000}}, added("c.parquet"))
     table = log.open()
@@ -263,7 +263,7 @@ def test_versions_by_time(log: Log) -> None:
 
 
 def test_unknown_features_are_refused(log: Log) -> None:
-    """A table with a feature that is not known is not guessed at."""
+    """A table with an unknown feature is refused."""
     features = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["fancy"]}
     log.commit(1, {"protocol": features})
     table = log.open()
@@ -284,7 +284,7 @@ def test_unknown_features_are_refused(log: Log) -> None:
     ],
 )
 def test_a_commit_that_cannot_be_read(log: Log, contents: str) -> None:
-    """It is an error that names the log, never a version with fewer files."""
+    """The error names the log; the reader never returns fewer files."""
     (log.folder / f"{1:020d}.json").write_text(contents)
 
     with pytest.raises(StorageError, match="The log of delta:"):
@@ -292,7 +292,7 @@ def test_a_commit_that_cannot_be_read(log: Log, contents: str) -> None:
 
 
 def test_commits_that_are_missing(log: Log, tmp_path: Path) -> None:
-    """A gap is an error, and so is a folder without a log."""
+    """A missing commit is an error, and so is a folder without a log."""
     log.commit(2, added("b.parquet"))
 
     with pytest.raises(StorageError, match="some commits are missing"):
@@ -303,7 +303,7 @@ def test_commits_that_are_missing(log: Log, tmp_path: Path) -> None:
 
 
 def test_a_table_that_was_replaced(log: Log) -> None:
-    """Another table at the same place is noticed."""
+    """A new table at the same place is detected."""
     table = log.open()
     log.commit(0, PROTOCOL, {"metaData": {**METADATA["metaData"], "id": "other"}})
 
@@ -313,7 +313,7 @@ def test_a_table_that_was_replaced(log: Log) -> None:
 
 
 def test_a_name_that_leads_elsewhere(log: Log) -> None:
-    """An engine's name of a table is looked up again, and its files are spelled as there."""
+    """The engine's name of a table is followed again, and files are spelled as the engine does."""
     places = [f"file://{log.root}"]
     table = DeltaReader("t", places[0], options_by_environment(), locate=lambda: places[-1])
     files = table.live_files(table.version())
@@ -327,7 +327,7 @@ def test_a_name_that_leads_elsewhere(log: Log) -> None:
 
 
 def test_commits_that_a_coordinator_keeps(log: Log) -> None:
-    """A log that need not have the last commits is not taken for the table."""
+    """If a coordinator may have the last commits, the table is refused."""
     coordinated = {"delta.coordinatedCommits.commitCoordinator-preview": "dynamodb"}
     log.commit(1, {"metaData": {**METADATA["metaData"], "configuration": coordinated}})
 

@@ -1,4 +1,4 @@
-"""Statistics of Delta logs that do not say what they seem to: no file with a match is left out."""
+"""Misleading statistics in Delta logs never leave out a file with a match."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _kept(
     partition: str | None = None,
     metadata: dict[str, Any] | None = None,
 ) -> int:
-    """Count the files kept, of a table with one file whose bounds or partition value are given."""
+    """Count the kept files of a table with one file, given its bounds or partition value."""
     log = Log(folder)
     field = {"name": "c", "type": kind, "nullable": True, "metadata": metadata or {}}
     described = METADATA["metaData"] | {
@@ -60,7 +60,7 @@ def _kept(
 def test_bounds_of_floats(
     tmp_path: Path, kind: str, condition: str, bound: float, left: int
 ) -> None:
-    """A logged number may be the shortest text of a value of single precision."""
+    """A logged number may be the shortest text of a single-precision value."""
     assert _kept(tmp_path / "t", kind, condition, bound=bound) == left
 
 
@@ -80,7 +80,7 @@ def test_bounds_of_floats(
     ],
 )
 def test_partitions(tmp_path: Path, kind: str, condition: str, text: str, left: int) -> None:
-    """A partition's text is read as Spark casts it to the type of the column."""
+    """A partition's text is read as Spark casts it to the column's type."""
     assert _kept(tmp_path / "t", kind, condition, partition=text) == left
 
 
@@ -94,7 +94,7 @@ def test_partitions(tmp_path: Path, kind: str, condition: str, text: str, left: 
 def test_partitions_of_texts_that_are_compared_in_another_way(
     tmp_path: Path, metadata: dict[str, Any], text: str
 ) -> None:
-    """Padded texts and collations leave out no file, in partitions as elsewhere."""
+    """Partitions of padded or collated texts leave out no file."""
     assert _kept(tmp_path / "t", "string", "c = 'ab'", partition=text, metadata=metadata) == 1
 
 
@@ -110,7 +110,7 @@ def test_partitions_of_texts_that_are_compared_in_another_way(
 def test_decimals_that_are_logged_as_doubles(
     tmp_path: Path, digits: int, scale: int, text: str
 ) -> None:
-    """delta-rs logs the nearest double of a decimal, which may have few digits."""
+    """delta-rs logs the nearest double of a decimal, which may have fewer digits."""
     value = Decimal(text)
     rows = pa.table({"d": pa.array([value], pa.decimal128(digits, scale))})
     deltalake.write_deltalake(str(tmp_path / "t"), rows)

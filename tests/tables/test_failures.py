@@ -1,4 +1,4 @@
-"""Spark's failures as one line that says what to do."""
+"""Spark's failures become one line that says what to do."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OLDER = "s3a://b/t/a b.parquet is not a Parquet file. Expected magic number at t
 
 
 def test_executors_without_the_package() -> None:
-    """A trace of sixty lines is one line that names PYSPARK_PYTHON."""
+    """A stack trace of sixty lines becomes one line that suggests a fix."""
     error = explained(RuntimeError(TRACE))
 
     assert isinstance(error, SetupError)
@@ -33,7 +33,7 @@ def test_executors_without_the_package() -> None:
 
 
 def test_a_file_that_cannot_be_read() -> None:
-    """The file and the last cause are named."""
+    """The error names the file and the last cause."""
     error = explained(RuntimeError(CORRUPT))
 
     assert isinstance(error, StorageError)
@@ -44,7 +44,7 @@ def test_a_file_that_cannot_be_read() -> None:
 
 
 def test_a_file_that_an_older_spark_cannot_read() -> None:
-    """The file is named where the cause alone names it."""
+    """The error names the file even if only the cause has its name."""
     error = explained(RuntimeError("Caused by: java.lang.RuntimeException: " + OLDER))
 
     assert isinstance(error, StorageError)
@@ -60,5 +60,5 @@ def test_a_file_that_an_older_spark_cannot_read() -> None:
     ],
 )
 def test_other_errors_stay_as_they_are(error: Exception) -> None:
-    """What is not known, or clear already, is left alone."""
+    """Unknown errors, and errors that are already clear, stay unchanged."""
     assert explained(error) is None

@@ -18,7 +18,7 @@ SPECS = list(FORMATS.values())
 
 
 def adapter_of(spec: FormatSpec) -> Any:
-    """The class of a format's tables."""
+    """Return the class of a format's tables."""
     module = import_module(f"lakesieve.spark.tables.{spec.name}.table")
     (adapter,) = (
         value
@@ -29,7 +29,7 @@ def adapter_of(spec: FormatSpec) -> Any:
 
 
 def methods_of(protocol: type) -> set[str]:
-    """What a class must have to fulfil a protocol."""
+    """Return the methods that a class needs to fulfil a protocol."""
     return {
         name
         for parent in protocol.__mro__
@@ -41,7 +41,7 @@ def methods_of(protocol: type) -> set[str]:
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: str(spec.name))
 def test_what_a_table_cannot_do_has_an_advice(spec: FormatSpec) -> None:
-    """An adapter fulfils the contract; where it lacks an optional ability, there is a hint."""
+    """Every adapter fulfils the contract, and has a hint for each ability that it lacks."""
     adapter = adapter_of(spec)
     source = vars(adapter).keys() | set(adapter.__annotations__)
     # what __init__ sets
@@ -54,7 +54,7 @@ def test_what_a_table_cannot_do_has_an_advice(spec: FormatSpec) -> None:
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: str(spec.name))
 def test_every_format_runs_somewhere(spec: FormatSpec) -> None:
-    """A format has a runtime for a version of Spark, by Maven coordinates."""
+    """Every format has a runtime for some version of Spark, by Maven coordinates."""
     versions = [version.name for version in SPARK_VERSIONS if spec.runs_on(version.name)]
 
     assert versions

@@ -78,7 +78,7 @@ STATISTICS = {
 
 
 def at(minute: int, *, seconds: int = 0) -> str:
-    """A moment as Hudi writes it."""
+    """Return a moment as Hudi writes it."""
     return f"2026010112{minute:02d}{seconds:02d}000"
 
 
@@ -102,7 +102,7 @@ class Table:
         (root / ".hoodie" / "hoodie.properties").write_text("\n".join(lines))
 
     def action(self, minute: int, action: str, state: str = "", **said: Any) -> None:
-        """An action, complete half a minute after it began, or in another state."""
+        """Write an action that was complete half a minute after it began, or has another state."""
         name = at(minute)
         if not state and self.version >= 8:
             name += f"_{at(minute, seconds=30)}"
@@ -122,23 +122,23 @@ class Table:
     def commit(
         self, minute: int, action: str = "commit", *, schema: Any = SCHEMA, **said: Any
     ) -> None:
-        """A complete commit."""
+        """Write a complete commit."""
         written = {"schema": json.dumps(schema)}
         self.action(minute, action, operationType="UPSERT", extraMetadata=written, **said)
 
     def file(self, name: str, partition: str = "a", size: int = 10) -> None:
-        """A file of a partition."""
+        """Write a file of a partition."""
         folder = self.root / partition
         folder.mkdir(exist_ok=True)
         (folder / ".hoodie_partition_metadata").touch()
         (folder / name).write_bytes(b"x" * size)
 
     def base(self, group: str, minute: int, **more: Any) -> None:
-        """A base file."""
+        """Write a base file."""
         self.file(f"{group}_0-1-2_{at(minute)}.parquet", **more)
 
     def log(self, group: str, minute: int, number: int = 1, **more: Any) -> None:
-        """A log file."""
+        """Write a log file."""
         self.file(f".{group}_{at(minute)}.log.{number}_0-1-2", **more)
 
     def open(self) -> HudiReader:
@@ -147,7 +147,7 @@ class Table:
         return table
 
     def files(self, version: str | None = None) -> list[str]:
-        """Its files, those with log files marked."""
+        """Return the table's files, with a mark on those with log files."""
         table = self.open()
         live = table.live_files(table.version(version)).to_pylist()
         assert all(row["indexable"] != row["path"].endswith("#merged") for row in live)
@@ -156,13 +156,13 @@ class Table:
 
 
 def name(group: str, minute: int, partition: str = "a", merged: str = "") -> str:
-    """The path of a base file."""
+    """Return the path of a base file."""
     return f"{partition}/{group}_0-1-2_{at(minute)}.parquet{merged}"
 
 
 @pytest.mark.parametrize("version", [6, 9])
 def test_versions(tmp_path: Path, version: int) -> None:
-    """A version is the time of a commit; of each group it has the newest file until then."""
+    """A version is the time of a commit, and has the newest file of each group until then."""
     table = Table(tmp_path / "ä b%25+", version)
     table.commit(1)
     table.commit(2)
@@ -196,7 +196,7 @@ def test_versions(tmp_path: Path, version: int) -> None:
 
 
 def test_times_of_the_table(tmp_path: Path) -> None:
-    """ISO times are compared in the zone that the table's times are in."""
+    """ISO times are compared in the time zone of the table."""
     table = Table(tmp_path, settings={"hoodie.table.timeline.timezone": "LOCAL"})
     table.commit(1)
     moment = datetime.strptime(at(1), "%Y%m%d%H%M%S%f").astimezone()
@@ -218,7 +218,7 @@ def test_replaced_groups(tmp_path: Path, version: int) -> None:
 
 
 def test_log_files(tmp_path: Path) -> None:
-    """A slice with log files until the version is no index's; later ones change nothing."""
+    """A slice with log files up to the version is not indexed; later log files do not matter."""
     table = Table(tmp_path)
     table.commit(1)
     table.commit(2, "deltacommit")
@@ -238,7 +238,7 @@ def test_log_files(tmp_path: Path) -> None:
 
 
 def test_log_files_of_older_tables(tmp_path: Path) -> None:
-    """Before version 8, a log file belongs to the slice that its name tells, at any version."""
+    """Before version 8, a log file belongs to the slice in its name, at any version."""
     table = Table(tmp_path, 6)
     table.commit(1)
     table.commit(2, "deltacommit")
@@ -252,7 +252,7 @@ def test_log_files_of_older_tables(tmp_path: Path) -> None:
 
 
 def test_a_log_file_belongs_where_it_was_complete(tmp_path: Path) -> None:
-    """A delta commit that ends after a compaction begins is part of the new slice."""
+    """A delta commit that ends after a compaction began is part of the new slice."""
     table = Table(tmp_path)
     table.commit(1)
     slow = table.folder / f"{at(2)}_{at(5)}.deltacommit"
@@ -267,7 +267,7 @@ def test_a_log_file_belongs_where_it_was_complete(tmp_path: Path) -> None:
 
 
 def test_a_group_of_log_files_alone(tmp_path: Path) -> None:
-    """Without a base file, the newest log file stands for the group."""
+    """Without a base file, the newest log file identifies the group."""
     table = Table(tmp_path)
     table.commit(1, "deltacommit")
     table.commit(2, "deltacommit")
@@ -278,7 +278,7 @@ def test_a_group_of_log_files_alone(tmp_path: Path) -> None:
 
 
 def test_compactions_at_work(tmp_path: Path) -> None:
-    """Until a compaction is complete, its slice is that before with all log files."""
+    """Until a compaction is complete, its slice is the one before with all log files."""
     table = Table(tmp_path)
     table.commit(1)
     operations = [{"partitionPath": "a", "fileId": "f"}]
@@ -307,7 +307,7 @@ def _archive(table: Table, instants: Sequence[tuple[str, str]]) -> None:
 
 
 def test_the_archive(tmp_path: Path) -> None:
-    """Files of commits that the archive has taken count; it knows when those were complete."""
+    """Files of archived commits count, and the archive has the completion times."""
     table = Table(tmp_path)
     table.commit(5)
     table.base("f", 1)
@@ -324,7 +324,7 @@ def test_the_archive(tmp_path: Path) -> None:
 
 
 def test_versions_that_are_not_kept(tmp_path: Path) -> None:
-    """A version is gone once cleaning removed its files, and may change while a commit is open."""
+    """A version cannot be read after cleaning removed its files, or while a commit is open."""
     table = Table(tmp_path)
     for minute in (1, 2, 3, 4):
         table.commit(minute)
@@ -344,7 +344,7 @@ def test_versions_that_are_not_kept(tmp_path: Path) -> None:
 
 
 def test_what_cleaning_does_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files that are removed while they are listed make no version with fewer rows."""
+    """Files that are removed during the listing never make a version with fewer rows."""
     table = Table(tmp_path)
     for minute in (1, 2):
         table.commit(minute)
@@ -366,7 +366,7 @@ def test_what_cleaning_does_meanwhile(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_bootstrapped_files(tmp_path: Path) -> None:
-    """Files whose rows lie in another table are no index's."""
+    """Files whose rows are in another table are not indexed."""
     table = Table(tmp_path)
     table.commit(1)
     table.file("f_0-1-2_00000000000001.parquet")
@@ -375,7 +375,7 @@ def test_bootstrapped_files(tmp_path: Path) -> None:
 
 
 def test_columns(tmp_path: Path) -> None:
-    """Columns by their names; partition columns come last and are no keys."""
+    """Columns are found by name; partition columns come last and cannot be keys."""
     table = Table(tmp_path)
     table.commit(1)
     clustered = {"schema": json.dumps({**SCHEMA, "fields": []})}
@@ -410,7 +410,7 @@ def test_columns(tmp_path: Path) -> None:
     ],
 )
 def test_tables_that_are_not_known(tmp_path: Path, settings: dict[str, str], said: str) -> None:
-    """Features that a reader must know are refused, not passed over."""
+    """Features that a reader must know are refused, not ignored."""
     table = Table(tmp_path, settings=settings)
     table.commit(1)
     with pytest.raises(UnsupportedError, match=said):
@@ -418,7 +418,7 @@ def test_tables_that_are_not_known(tmp_path: Path, settings: dict[str, str], sai
 
 
 def test_schemas_that_are_kept(tmp_path: Path) -> None:
-    """A table that has its older schemas, by which files are read, is refused."""
+    """A table that stores older schemas for reading its files is refused."""
     table = Table(tmp_path)
     schemas = {"schema": json.dumps(SCHEMA), "latest_schema": "{}"}
     table.action(1, "commit", operationType="UPSERT", extraMetadata=schemas)
@@ -427,7 +427,7 @@ def test_schemas_that_are_kept(tmp_path: Path) -> None:
 
 
 def test_names_that_are_not_known(tmp_path: Path) -> None:
-    """A base file of a name that Hudi itself does not give is an error, as is a second one."""
+    """A base file with an unusual name is an error, and so is a second base file."""
     table = Table(tmp_path)
     table.commit(1)
     table.file("part-0.parquet")
@@ -441,7 +441,7 @@ def test_names_that_are_not_known(tmp_path: Path) -> None:
 
 
 def test_what_a_failed_task_left(tmp_path: Path) -> None:
-    """Of two files of one commit, the table has the one that the commit says it wrote."""
+    """Of two files of one commit, the table has the file that the commit lists."""
     table = Table(tmp_path, 6)
     table.file(f"f_9-9-9_{at(1)}.parquet")
     table.base("f", 1)
@@ -451,7 +451,7 @@ def test_what_a_failed_task_left(tmp_path: Path) -> None:
 
 
 def test_counts_of_a_commit(tmp_path: Path) -> None:
-    """Rows and files of a commit are counted as Hudi does; of one that is gone nothing is known."""
+    """Rows and files of a commit are counted like in Hudi; an unknown commit has no counts."""
     table = Table(tmp_path, 6)
     inserts = {"numInserts": 10, "numUpdateWrites": 0, "numDeletes": 0, "prevCommit": "null"}
     updates = {"numInserts": 2, "numUpdateWrites": 3, "numDeletes": 4, "prevCommit": at(1)}
@@ -465,14 +465,14 @@ def test_counts_of_a_commit(tmp_path: Path) -> None:
 
 
 def test_settings_of_any_signs(tmp_path: Path) -> None:
-    """Java escapes signs that are not ASCII, and some that are."""
+    """Escapes of Java's properties are read, for ASCII and for other characters."""
     table = Table(tmp_path, settings={"hoodie.table.partition.fields": r"gr\u00f6\u00dfe\:SIMPLE"})
     table.commit(1)
     assert table.open().partitioning == ["gr\u00f6\u00dfe"]
 
 
 class Session:
-    """An engine that spells locations in its own way, and reads columns by its own settings."""
+    """An engine with its own spelling of locations and its own settings."""
 
     def __init__(self, place: str) -> None:
         self.place = place
@@ -488,7 +488,7 @@ class Session:
 
 
 def test_a_session_spells_and_reads(tmp_path: Path) -> None:
-    """Files have the session's spelling beside the one of indexes; versions its schema."""
+    """Files have the session's spelling besides the normalized one, and versions its schema."""
     table = Table(tmp_path)
     table.commit(1)
     table.base("f", 1)
@@ -509,7 +509,7 @@ def test_a_session_spells_and_reads(tmp_path: Path) -> None:
 
 
 def test_what_is_no_table(tmp_path: Path) -> None:
-    """No folder, no commit, no schema, a damaged commit: each says what it is."""
+    """A missing folder, commit or schema and a damaged commit each have a clear error."""
     with pytest.raises(NotFoundError) as raised:
         open_table(f"hudi:{tmp_path}/none")
     assert raised.value.kind is ErrorKind.TABLE_NOT_FOUND
@@ -536,7 +536,7 @@ def test_what_is_no_table(tmp_path: Path) -> None:
     ],
 )
 def test_damaged_plans(tmp_path: Path, action: str, said: dict[str, object]) -> None:
-    """An action whose record has another form than it should is an error that names it."""
+    """An action whose record has the wrong form is an error that names it."""
     table = Table(tmp_path)
     table.commit(1)
     table.base("f", 1)

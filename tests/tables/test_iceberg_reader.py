@@ -54,7 +54,7 @@ def table(catalog: SqlCatalog) -> Table:
 
 
 def test_a_table_of_a_catalog(table: Table) -> None:
-    """Identity, versions, columns and files of a table that a catalog knows."""
+    """A table of a catalog has its identity, versions, columns and files."""
     opened = open_table("shop.db.t")
     current, first = opened.version(), opened.version("first")
 
@@ -72,7 +72,7 @@ def test_a_table_of_a_catalog(table: Table) -> None:
 
 @pytest.mark.parametrize("given", ["name", "object", "metadata"])
 def test_ways_to_name_it(table: Table, given: str) -> None:
-    """By a catalog and a shorter name, as PyIceberg's own object, by its metadata file."""
+    """A table can be named by catalog and identifier, by PyIceberg's object, or by its file."""
     opened = {
         "name": lambda: open_table("db.t", catalog="shop"),
         "object": lambda: open_table(table),
@@ -84,7 +84,7 @@ def test_ways_to_name_it(table: Table, given: str) -> None:
 
 
 def test_properties_that_are_settings(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A table's own properties are no settings: neither a class to load nor a host for keys."""
+    """A table's own properties cannot name a class to load or a host for credentials."""
     place = Path(table.metadata_location.removeprefix("file://"))
     document = json.loads(place.read_text())
     document["properties"] |= {"py-io-impl": "no.Such", "s3.endpoint": "http://127.0.0.1:9"}
@@ -100,7 +100,7 @@ def test_properties_that_are_settings(table: Table, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("spec", [0, -1, "nothing", "2001-01-01", "", "99999999999999999999"])
 def test_versions_that_there_are_not(table: Table, spec: Any) -> None:
-    """A version that is not there is refused by its name."""
+    """A version that does not exist is named in the error."""
     with pytest.raises(NotFoundError) as caught:
         open_table(table).version(spec)
 
@@ -108,7 +108,7 @@ def test_versions_that_there_are_not(table: Table, spec: Any) -> None:
 
 
 def test_a_version_by_time(table: Table) -> None:
-    """The newest snapshot that is not later."""
+    """A time selects the newest snapshot that is not later."""
     entry = table.history()[0]
     moment = entry.timestamp_ms + 0.5
 
@@ -131,7 +131,7 @@ def _refusal(name: str, **arguments: Any) -> ErrorKind:
 
 
 def test_what_cannot_be_opened(table: Table, tmp_path: Path) -> None:
-    """Each has a code and a hint."""
+    """Every case has an error code and a hint."""
     assert _refusal("shop.db.nothing") is ErrorKind.TABLE_NOT_FOUND
     assert _refusal("shop.nowhere.t") is ErrorKind.TABLE_NOT_FOUND
     assert _refusal("elsewhere.db.t") is ErrorKind.NOT_A_TABLE
@@ -144,7 +144,7 @@ def test_what_cannot_be_opened(table: Table, tmp_path: Path) -> None:
 
 
 def test_a_catalog_that_cannot_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server that is not there is named, with what it said."""
+    """The error names the unreachable server, and what it said."""
     monkeypatch.setenv("PYICEBERG_CATALOG__GONE__URI", "http://127.0.0.1:9/api")
 
     with pytest.raises(StorageError, match="The catalog gone cannot load"):
@@ -152,7 +152,7 @@ def test_a_catalog_that_cannot_be_reached(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_table_that_was_replaced(catalog: SqlCatalog, table: Table) -> None:
-    """A name that leads to another table, or to none, is noticed."""
+    """A name that leads to another table, or to none, is detected."""
     opened = open_table("shop.db.t")
     catalog.drop_table("db.t")
     with pytest.raises(NotFoundError) as gone:
@@ -166,7 +166,7 @@ def test_a_table_that_was_replaced(catalog: SqlCatalog, table: Table) -> None:
 
 
 def test_a_manifest_that_is_gone(table: Table) -> None:
-    """Files that cannot be listed are an error, never fewer files."""
+    """If files cannot be listed, it is an error; the reader never returns fewer files."""
     snapshot = table.current_snapshot()
     assert snapshot is not None
     manifest = snapshot.manifests(table.io)[0].manifest_path
@@ -179,7 +179,7 @@ def test_a_manifest_that_is_gone(table: Table) -> None:
 
 
 class TestFolders:
-    """Tables that only their folder knows, as Hadoop's catalogs leave them."""
+    """Tables that are known only by their folder, as Hadoop catalogs write them."""
 
     @pytest.fixture
     def folder(self, table: Table, tmp_path: Path) -> Path:
@@ -199,7 +199,7 @@ class TestFolders:
         return int(opened._loaded.metadata.document["last-updated-ms"])
 
     def test_the_newest_version_counts(self, folder: Path) -> None:
-        """The hint may be behind, wrong or missing."""
+        """The newest version is found even if the hint is old, wrong or missing."""
         hint = folder / "metadata" / "version-hint.text"
         found = [self._newest(folder)]
         for text in ("3", "1", "77", "nonsense", ""):
@@ -211,7 +211,7 @@ class TestFolders:
         assert found == [3] * 7
 
     def test_packed_metadata(self, folder: Path) -> None:
-        """Metadata may be packed, under two spellings of its name."""
+        """Metadata may be compressed, under two spellings of its name."""
         plain = folder / "metadata" / "v3.metadata.json"
         text = json.loads(plain.read_text())
         for number, name in ((4, "v4.gz.metadata.json"), (5, "v5.metadata.json.gz")):
@@ -225,7 +225,7 @@ class TestFolders:
         ["", "[]", "{", '{"format-version": 9, "table-uuid": "u", "location": "/x"}', "\x1f\x8b"],
     )
     def test_what_is_no_metadata(self, folder: Path, contents: str) -> None:
-        """Other contents are refused."""
+        """A file with other contents is refused."""
         (folder / "metadata" / "v3.metadata.json").write_text(contents, encoding="latin-1")
 
         with pytest.raises((UnsupportedError, InvalidInputError)):
@@ -233,7 +233,7 @@ class TestFolders:
 
 
 def test_which_names_need_no_session(table: Table) -> None:
-    """Those of the embedded catalog, of PyIceberg's catalogs, and paths of known formats."""
+    """Some names need no session: the embedded catalog, PyIceberg's catalogs, known paths."""
     known = ["lake.db.t", "shop.db.t", "/data/t", "iceberg:/t", "delta:/t", "hudi:/t", "parquet:/t"]
     unknown = ["spark_catalog.db.t", "db.t"]
 

@@ -49,14 +49,14 @@ def _columns(*fields: tuple[str, object]) -> dict[tuple[str, ...], Column]:
     ],
 )
 def test_kinds(written: str, kind: str) -> None:
-    """Every type has its key kind, and a type that is not known has none."""
+    """Every type has its key kind, and an unknown type has none."""
     column = _columns(("c", written))["c",]
 
     assert (column.kind, column.type, column.field_id) == (kind, written, 1)
 
 
 def test_decimals_of_any_length() -> None:
-    """A decimal column tells its digits."""
+    """A decimal column has its digits."""
     found = _columns(("m", "decimal(9,2)"), ("w", "decimal(38, 10)"))
 
     assert [(c.kind, c.precision, c.scale) for c in found.values()] == [
@@ -66,7 +66,7 @@ def test_decimals_of_any_length() -> None:
 
 
 def test_structs_are_entered_and_lists_and_maps_are_not() -> None:
-    """Fields of structs are columns; what lies in lists and maps is not."""
+    """Fields of structs are columns; fields inside lists and maps are not."""
     inner = [{"id": 9, "name": "k", "type": "double", "required": False}]
     struct = {"type": "struct", "fields": inner}
     found = _columns(
@@ -100,7 +100,7 @@ def _named(at: int | None, *names: str, fields: Sequence[object] = ()) -> dict[s
 
 
 def test_the_names_of_files_without_ids_are_part_of_the_identity() -> None:
-    """Another name for a field, or for one that leads to it, is another way to read old files."""
+    """Another mapped name, for a field or its parents, changes the field's identity."""
     before = _mapped([_named(2, "r", "a"), _named(4, "s", fields=[_named(3, "x")])])
     ordered = _mapped([_named(4, "s", fields=[_named(3, "x")]), _named(2, "a", "r")])
     after = _mapped([_named(2, "r"), _named(4, "s", "t", fields=[_named(3, "x")])])
@@ -115,7 +115,7 @@ def test_the_names_of_files_without_ids_are_part_of_the_identity() -> None:
 
 
 def test_partition_columns_of_tables_with_imported_files_are_no_keys() -> None:
-    """An imported file says nothing of the partition that it was added to."""
+    """Partition columns of tables with imported files cannot be keys."""
     columns = _mapped([_named(1, "p")], partitioning=[1])
 
     assert (columns["p",].kind, columns["r",].kind) == ("other", "integer")

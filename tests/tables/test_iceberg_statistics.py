@@ -1,4 +1,4 @@
-"""The answer for an Iceberg table without an index: what its manifests say, and the next step."""
+"""The result for an Iceberg table without an index: its manifests' counts, and the next step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def test_without_an_index_the_next_step_is_named(tmp_path: Path) -> None:
-    """No file is said to be one that no index has seen, in JSON neither."""
+    """The result without an index never says that files are not indexed, even in JSON."""
     catalog = SqlCatalog("c", uri=f"sqlite:///{tmp_path}/c.db", warehouse=str(tmp_path / "d"))
     catalog.create_namespace("db")
     rows = pa.table({"rank": pa.array(range(10), pa.int64())})

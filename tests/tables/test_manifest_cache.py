@@ -1,4 +1,4 @@
-"""What is kept of Iceberg's manifests: each caller gets what lies at its own endpoint."""
+"""Cached manifests of Iceberg belong to one endpoint."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_endpoints_do_not_share_manifests() -> None:
 
 @pytest.mark.timeout(20)
 def test_what_makes_one_entry_may_ask_for_others() -> None:
-    """An entry made from two hundred others is made, whatever their keys are."""
+    """An entry that is made from two hundred other entries is cached, whatever their keys are."""
     cache = ContentCache(1 << 20)
 
     def entry(at: int) -> tuple[int, int]:

@@ -22,7 +22,7 @@ from lakesieve.tables.names import TableName, parse_name
     ],
 )
 def test_paths_and_identifiers(text: str, table_format: str | None, path: str) -> None:
-    """A format and a path, a bare path, or an identifier."""
+    """A name is a format and a path, a bare path, or an identifier."""
     assert parse_name(text) == TableName(text=text.strip(), format=table_format, path=path)
 
 
@@ -36,7 +36,7 @@ def test_paths_and_identifiers(text: str, table_format: str | None, path: str) -
     ],
 )
 def test_parts_of_identifiers(text: str, parts: tuple[str, ...]) -> None:
-    """Parts stand between dots; what is in back quotes may have any sign."""
+    """Dots separate the parts; a part in backquotes may have any character."""
     assert parse_name(text).identifier() == parts
 
 

@@ -33,7 +33,7 @@ def _write(folder: Path, *names: str, rows: pa.Table = ROWS) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with signs that other readers trip over."""
+    """A folder with unusual characters in its name."""
     return tmp_path / "ä b%25+1"
 
 
@@ -44,7 +44,7 @@ def _paths(folder: Path) -> list[str]:
 
 
 def test_hidden_names_are_left_out(folder: Path) -> None:
-    """Names with a dot or an underscore in front are no data, nor those in such folders."""
+    """Names with a leading dot or underscore are not data, nor files in such folders."""
     _write(folder, "b.parquet", "a x.parquet", "_c.parquet", ".d.parquet", "e.parquet._COPYING_")
     _write(folder, "_lakesieve/i/x.parquet", "_temporary/0/y.parquet", "in/z.parquet")
 
@@ -57,7 +57,7 @@ def test_hidden_names_are_left_out(folder: Path) -> None:
 
 
 def test_partitions(folder: Path) -> None:
-    """Values of partitions are in the names of folders, encoded; their columns are no keys."""
+    """Partition values are encoded in the names of folders, and their columns cannot be keys."""
     names = [f"day={day}/p={p}/f.parquet" for day in ("2020-01-01", "2021-02-03") for p in "12"]
     _write(folder, *names, "day=2020-01-01/p=__HIVE_DEFAULT_PARTITION__/a%20b.parquet")
     table = open_table(f"parquet:{folder}")
@@ -116,7 +116,7 @@ NULL = "__HIVE_DEFAULT_PARTITION__"
     ],
 )
 def test_types_of_partitions(values: list[str], kind: str) -> None:
-    """The type is that which Spark infers of all values together."""
+    """The type is the one that Spark infers from all values together."""
     assert partition_type(values) == kind
 
 
@@ -140,13 +140,13 @@ def test_types_of_partitions(values: list[str], kind: str) -> None:
     ],
 )
 def test_values_of_partitions(value: str, kind: str, expected: object) -> None:
-    """Values are read as Spark reads them; an escape is one character, not a byte of UTF-8."""
+    """Values are read like in Spark; an escape is a character, not a byte of UTF-8."""
     read: Any = partition_value(value, kind, "p")
     assert read.as_py() == expected
 
 
 def test_a_value_of_another_type_is_refused() -> None:
-    """Digits of another script are an integer, and no double: Spark fails on both together."""
+    """Digits of another script are an integer but not a double, so Spark fails on a mix."""
     assert partition_type(["\u0661", "1.5"]) == "double"
     with pytest.raises(LakesieveError, match="does not fit the column's type double"):
         partition_value("\u0661", "double", "p")
@@ -164,7 +164,7 @@ def test_a_value_of_another_type_is_refused() -> None:
     ],
 )
 def test_folders_that_spark_refuses(folder: Path, names: tuple[str, ...]) -> None:
-    """Folders of several tables, or without a name or a value, are refused by name."""
+    """Folders of several tables, or with an incomplete name, are refused by name."""
     _write(folder, *names)
     with pytest.raises(LakesieveError) as caught:
         open_table(f"parquet:{folder}")
@@ -172,14 +172,14 @@ def test_folders_that_spark_refuses(folder: Path, names: tuple[str, ...]) -> Non
 
 
 def test_a_name_twice_is_refused(folder: Path) -> None:
-    """Spark reads no file whose columns differ in case alone."""
+    """Spark does not read files with columns that differ only in case."""
     _write(folder, "a.parquet", rows=pa.table({"k": [1], "K": [2]}))
     with pytest.raises(LakesieveError, match="two columns with the name k"):
         open_table(f"parquet:{folder}").version()
 
 
 def test_types_of_columns(folder: Path) -> None:
-    """A file that Spark has not written has the types that Spark makes of Parquet's."""
+    """A file that Spark has not written gets Spark's types for Parquet's types."""
     fields = {
         "tiny": pa.int8(),
         "small": pa.int16(),
@@ -251,7 +251,7 @@ def test_types_of_columns(folder: Path) -> None:
 
 
 def test_what_spark_wrote_counts(folder: Path) -> None:
-    """The schema in the footer of the first file by name, where Spark has left one."""
+    """Spark's schema in the footer of the first file, by name, is used if there is one."""
     document = {
         "type": "struct",
         "fields": [
@@ -275,7 +275,7 @@ def test_what_spark_wrote_counts(folder: Path) -> None:
 
 
 def test_a_rewritten_file_is_another_one(folder: Path) -> None:
-    """A file is known by its size and time as well; the version says that something changed."""
+    """Size and time identify a file as well, so the version changes with a rewrite."""
     _write(folder, "a.parquet", "b.parquet")
     table = open_table(f"parquet:{folder}")
     before = table.version()
@@ -290,14 +290,14 @@ def test_a_rewritten_file_is_another_one(folder: Path) -> None:
 
 
 def test_names_of_versions() -> None:
-    """The order of a listing does not matter, every file does."""
+    """A version's name depends on every file, but not on their order."""
     assert version_of([]) is None
     assert version_of(["a", "b", "c"]) == version_of(["c", "b", "a"])
     assert len({version_of(files) for files in (["a"], ["b"], ["a", "b"], ["a", "a"])}) == 4
 
 
 def test_what_is_no_table(folder: Path) -> None:
-    """A folder without files, one with other files, and a version that there is not."""
+    """A folder without files, with other files, or a missing version is an error."""
     folder.mkdir()
     with pytest.raises(NotFoundError) as empty:
         open_table(f"parquet:{folder}")

@@ -1,4 +1,4 @@
-"""One spelling of a path for each data file, and never one for two."""
+"""Each data file has one spelling of its path, and two files never share one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _normal(*paths: str) -> list[str]:
 
 
 def test_the_spellings_of_the_specification() -> None:
-    """Every example is spelled as it should be, alone and among others, and then stays so."""
+    """Every example is normalized as specified, alone and among others, and only once."""
     wanted = list(SPELLINGS.values())
 
     assert _normal(*SPELLINGS) == wanted
@@ -29,7 +29,7 @@ def test_the_spellings_of_the_specification() -> None:
 
 @given(st.data(), files(), files())
 def test_files_keep_apart_and_spellings_meet(data: st.DataObject, one: File, two: File) -> None:
-    """Two spellings are one exactly where they are of one file."""
+    """Two paths have the same spelling exactly if they name the same file."""
     names = [data.draw(spellings(file)) for file in (one, two)]
 
     spelled = _normal(*names)
@@ -39,12 +39,12 @@ def test_files_keep_apart_and_spellings_meet(data: st.DataObject, one: File, two
 
 @given(st.lists(st.text("aAsS3:/. \\%#é", max_size=12)))
 def test_any_text_equals_the_twin(texts: list[str]) -> None:
-    """What is no path is spelled as the slow, obvious function spells it."""
+    """Any text is normalized like in the slow twin."""
     assert _normal(*texts) == [normal_path(text) for text in texts]
 
 
 def test_paths_that_are_spelled_so_are_left_alone() -> None:
-    """A million paths cost one look at each, and no copy."""
+    """Normalized paths are neither parsed nor copied."""
     paths = pa.chunked_array([["file:/a/b", "s3://b/c//d"], []], pa.string())
 
     assert normal_paths(paths) is paths
@@ -54,12 +54,12 @@ def test_paths_that_are_spelled_so_are_left_alone() -> None:
 
 @pytest.mark.parametrize(("location", "root"), ROOTS.items())
 def test_a_table_is_where_it_is_however_that_is_written(location: str, root: str) -> None:
-    """One slash at the end of a table's place means nothing; two do in an object store."""
+    """A slash at the end of a table's location is ignored; two count in an object store."""
     assert table_root(location) == root
 
 
 def test_files_of_one_spelling_are_not_indexed() -> None:
-    """Like spellings are read by every query; what a table shows is its own spelling."""
+    """Files that share a spelling are always read, and a table shows its own spelling."""
     live = pa.table({"path": ["s3a://b/x", "s3://b/x", "s3a://b/y"], "size": [1, 2, 3]})
 
     found = identified(live)

@@ -41,7 +41,7 @@ from lakesieve.tables.iceberg.spark_settings import spark_settings
 def test_kinds_of_catalogs(
     monkeypatch: pytest.MonkeyPatch, properties: dict[str, str], settings: dict[str, str]
 ) -> None:
-    """Each kind has its Spark settings, under the same name."""
+    """Each kind of catalog gets its Spark settings, under the same name."""
     for name, value in properties.items():
         monkeypatch.setenv(f"PYICEBERG_CATALOG__SHOP__{name}", value)
 
@@ -53,7 +53,7 @@ def test_kinds_of_catalogs(
 
 
 def test_catalogs_that_spark_does_not_get(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that is not described, and one of a kind that only PyIceberg knows."""
+    """An undescribed catalog, and a kind that only PyIceberg knows, get no settings."""
     monkeypatch.setenv("PYICEBERG_CATALOG__MEM__TYPE", "in-memory")
 
     with pytest.raises(InvalidInputError, match="no catalog shop"):

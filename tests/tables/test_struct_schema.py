@@ -29,7 +29,7 @@ def _renamed(name: str, kind: Any, stored: str) -> dict[str, Any]:
 
 
 def test_a_mapped_column_is_known_by_its_stored_name() -> None:
-    """A rename keeps the identity, another stored name is another column, mapping off or on."""
+    """A rename keeps the identity; another stored name is another column."""
     old = delta_columns(_delta(_field("k", "long"), mapping="none"))["k",]
     renamed = delta_columns(_delta(_renamed("key", "long", "k")))["key",]
     added_again = delta_columns(_delta(_renamed("k", "long", "col-1")))["k",]
@@ -39,7 +39,7 @@ def test_a_mapped_column_is_known_by_its_stored_name() -> None:
 
 
 def test_fields_of_structs_are_known_by_their_whole_path() -> None:
-    """Fields of one name in two structs are two columns; lists and maps are not entered."""
+    """Fields with one name in two structs are two columns; lists and maps are not entered."""
     struct = {"type": "struct", "fields": [_field("x", "decimal(10,3)")]}
     many = {"type": "array", "elementType": struct, "containsNull": True}
     columns = parquet_columns(
@@ -67,7 +67,7 @@ def test_fields_of_structs_are_known_by_their_whole_path() -> None:
 def test_what_changes_the_values_read_changes_the_identity(
     before: dict[str, Any], after: dict[str, Any]
 ) -> None:
-    """An index made under one way to read a column is not used under another."""
+    """An index that was made with other read settings is not used."""
     ids = set()
     for item in (before, after):
         default = {"EXISTS_DEFAULT": item["default"]} if "default" in item else {}
@@ -81,7 +81,7 @@ def test_what_changes_the_values_read_changes_the_identity(
     "text", ["NULL", "null", "CAST(NULL AS INT)", "CAST(NULL AS DECIMAL(9,2))"]
 )
 def test_a_default_of_null_is_none(text: str) -> None:
-    """Files older than a column hold nulls in it, whether that was said or not."""
+    """Files older than a column hold nulls in it, whether the schema says so or not."""
     plain, given = _field("t", "long"), _field("t", "long", EXISTS_DEFAULT=text)
 
     assert parquet_columns(_document(plain)) == parquet_columns(_document(given))
@@ -100,7 +100,7 @@ def test_a_default_of_null_is_none(text: str) -> None:
 def test_a_default_that_sessions_read_differently_is_no_key(
     kind: str, text: str, found: str
 ) -> None:
-    """A moment without a zone, and signs that may stand for others, depend on the session."""
+    """A default that depends on the session, such as a time without zone, prevents an index."""
     struct = {"type": "struct", "fields": [_field("x", kind)]}
     char = {"__CHAR_VARCHAR_TYPE_STRING": "struct<x:char(3)>"} if kind == "timestamp" else {}
     column, outer = (
@@ -114,7 +114,7 @@ def test_a_default_that_sessions_read_differently_is_no_key(
 
 
 def test_a_default_of_a_struct_is_one_of_its_fields() -> None:
-    """Files older than a struct hold its default, and so that of each field."""
+    """Files older than a struct hold its default, and therefore that of each field."""
     struct = {"type": "struct", "fields": [_field("x", "long")]}
     plain = parquet_columns(_document(_field("s", struct)))
     filled = parquet_columns(_document(_field("s", struct, EXISTS_DEFAULT="named_struct('x', 5)")))
@@ -133,7 +133,7 @@ def test_a_default_of_a_struct_is_one_of_its_fields() -> None:
     ],
 )
 def test_char_is_no_key_and_varchar_is(text: str, kinds: list[str]) -> None:
-    """Whether the blanks at the end of a CHAR value are there depends on the reader."""
+    """Readers disagree about blanks at the end of CHAR values, but not of VARCHAR values."""
     outer = _field("s", "string", __CHAR_VARCHAR_TYPE_STRING=text)
     if text.startswith("struct"):
         fields = [_field("c", "string"), _field("n", "long")]
@@ -146,7 +146,7 @@ def test_char_is_no_key_and_varchar_is(text: str, kinds: list[str]) -> None:
 
 
 def test_the_identity_of_the_specification() -> None:
-    """The examples in docs/spec/format-v1.md are the numbers that are computed."""
+    """The examples in docs/spec/format-v1.md match the computed numbers."""
     times = _document(_field("Day", "date"), _field("n", "long", EXISTS_DEFAULT="5"))
     found = {path: column.field_id for path, column in parquet_columns(times).items()}
 
@@ -154,7 +154,7 @@ def test_the_identity_of_the_specification() -> None:
 
 
 def test_names_that_differ_in_case_alone_are_left_out() -> None:
-    """Read regardless of case they cannot be distinguished."""
+    """Columns that differ only in case are left out, because some readers ignore case."""
     fields = (_field("k", "long"), _field("K", "long"), _field("v", "long"))
 
     assert set(parquet_columns(_document(*fields))) == {("v",)}
@@ -162,7 +162,7 @@ def test_names_that_differ_in_case_alone_are_left_out() -> None:
 
 
 def test_times_in_folders_and_collated_strings_are_no_keys() -> None:
-    """What a folder's time says depends on the session; collated strings do not order by bytes."""
+    """Times in folders depend on the session, and collated strings do not sort by bytes."""
     collated = _field("s", "string", __COLLATIONS={"s": "spark.UTF8_LCASE"})
     columns = parquet_columns(
         _document(_field("t", "timestamp"), collated, _field("u", "timestamp"), partitioning=["t"])
@@ -186,7 +186,7 @@ def _hudi(*fields: dict[str, Any], **more: object) -> str:
     ids=["larger", "float", "text", "decimal"],
 )
 def test_a_promoted_column_of_hudi_is_another_one(before: str, after: str, is_same: bool) -> None:
-    """Older files give other values under a new type, but for larger integers."""
+    """A promoted column of Hudi is a new column, except for larger integers."""
     ids = {hudi_columns(_hudi(_field("c", kind)))["c",].field_id for kind in (before, after)}
 
     assert len(ids) == (1 if is_same else 2)
@@ -198,6 +198,6 @@ def test_a_promoted_column_of_hudi_is_another_one(before: str, after: str, is_sa
     ids=["newer", "evolved"],
 )
 def test_unknown_hudi_tables_are_refused(document: dict[str, Any]) -> None:
-    """A table version or a way to read that is not known is refused by name."""
+    """An unknown table version or way of reading is refused by name."""
     with pytest.raises(UnsupportedError, match=r"version 10|evolution on read"):
         hudi_columns(_hudi(_field("c", "long"), **document))

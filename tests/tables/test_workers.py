@@ -1,4 +1,4 @@
-"""Functions of ours in Spark's Python workers."""
+"""lakesieve's functions in Spark's Python workers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def test_archives_are_forgotten_and_found_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing reads the directory of a jar again, yet modules in it can still be imported."""
+    """The directories of jars are not read again, but modules in them can still be imported."""
     jar = tmp_path / "some.jar"
     with zipfile.ZipFile(jar, "w") as archive:
         archive.writestr("module_in_a_jar.py", "value = 7")
@@ -48,7 +48,7 @@ def test_archives_are_forgotten_and_found_again(
     ids=["none", "empty", "rest", "first sooner", "large"],
 )
 def test_small_batches_are_joined(sizes: list[int], first: int | None, expected: list[int]) -> None:
-    """Every row comes once and in order, so many at a time."""
+    """Every row comes once and in order, in tables of the wanted size."""
     rows = iter(range(sum(sizes)))
     batches = [
         pa.record_batch({"at": pa.array([next(rows) for _ in range(n)], pa.int64())}) for n in sizes

@@ -48,7 +48,7 @@ class Contained:
         what = "present" if self.confirmed else "possible"
         lines = [
             f"{self.table} at version {self.version}, index {self.index}: of {keys} keys",
-            f"{absent} absent, {keys - absent} {what} in {named} of {self.files} data files",
+            f"{absent} absent, {keys - absent} {what}, in {named} of {self.files} data files",
         ]
         if self.uncovered:
             lines.append(f"  {len(self.uncovered)} data files are not indexed")

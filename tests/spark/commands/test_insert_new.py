@@ -300,7 +300,7 @@ def test_a_stream_is_inserted_once(
 @pytest.mark.in_time("iceberg_merge_on_read", "delta_vectors")
 def test_other_rules_are_refused(spark: SparkSession, people: str) -> None:
     """What the function does not know is named, with what it knows."""
-    with pytest.raises(InvalidInputError, match="duplicates='any' is unknown"):
+    with pytest.raises(InvalidInputError, match="duplicates='any' is not a known value"):
         ls.insert_new(given(spark, [1], 1), people, on=["id"], spark=spark, duplicates="any")
     with pytest.raises(InvalidInputError, match="have a null in their key"):
         ls.insert_new(

@@ -164,7 +164,7 @@ _REFUSED = {
     "null": (_ROW.replace("1L", "CAST(NULL AS BIGINT)"), "id", InvalidInputError, "1 of 1 given"),
     "missing": (_ROW.removesuffix(", 1 AS v"), "id", NotFoundError, "no column v"),
     "unknown": (f"{_ROW}, 1 AS w", "id", InvalidInputError, "has no column w"),
-    "key_type": (_ROW.replace("1L", "'1'"), "id", InvalidInputError, "id is of type string"),
+    "key_type": (_ROW.replace("1L", "'1'"), "id", InvalidInputError, "id has type string"),
     "type": (
         _ROW.replace("1 AS region", "5000000000 AS region"),
         "id",

@@ -37,4 +37,6 @@ def test_a_jar_of_another_version(spark: SparkSession, jar: Path, tmp_path: Path
             wrong.writestr(name, content)
     ran = run_program("spark-sql", settings_of(spark, other), ["SELECT 'rows', 42"], tmp_path)
     assert "rows\t42" in ran.stdout
-    assert f"this jar of lakesieve is for Spark 9.9, but this is Spark {spark.version}" in ran.stderr
+    assert (
+        f"this jar of lakesieve is for Spark 9.9, but this is Spark {spark.version}" in ran.stderr
+    )

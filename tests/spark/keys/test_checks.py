@@ -109,5 +109,5 @@ def test_columns_that_do_not_fit_are_refused(spark: SparkSession, parent: str) -
     """As many columns, of the same types."""
     with pytest.raises(InvalidInputError, match="differ in their number of columns"):
         ls.check_references(parent, ["boss"], parent, ["id", "region"], spark=spark)
-    with pytest.raises(InvalidInputError, match="of type string, id of"):
+    with pytest.raises(InvalidInputError, match="type string, but id of"):
         ls.check_references(parent, ["region"], parent, ["id"], spark=spark)

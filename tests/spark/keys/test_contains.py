@@ -219,7 +219,7 @@ def test_keys_of_the_table_itself(spark: SparkSession, table: str) -> None:
 @pytest.mark.parametrize(
     ("keys", "error", "words"),
     [
-        ("SELECT 1 AS j", InvalidInputError, "no keys of the index: j"),
+        ("SELECT 1 AS j", InvalidInputError, "not key columns of the index: j"),
         ("SELECT 'x' AS s", NotFoundError, "no column i"),
         ("SELECT '1' AS i", InvalidInputError, "of type string"),
     ],

@@ -117,7 +117,7 @@ def given_rows(
         )
     for mine, theirs in zip(frame_fields, target_fields, strict=True):
         if not _fits(mine.dataType, theirs.dataType):
-            raise _other_type(mine, f"but {table} has type {theirs.dataType.simpleString()}")
+            raise _other_type(mine, f"but in {table} it has type {theirs.dataType.simpleString()}")
     return rows.select(
         *(
             F.col(quoted(mine.name)).cast(theirs.dataType).alias(theirs.name)
