@@ -9,11 +9,11 @@ import scala.runtime.AbstractFunction1;
 import scala.runtime.BoxedUnit;
 
 /**
- * Makes the sessions of an application skip files: {@code spark.sql.extensions} names this class.
+ * Makes the sessions of an application skip files. {@code spark.sql.extensions} names this class.
  */
 public final class LakesieveExtensions
     extends AbstractFunction1<SparkSessionExtensions, BoxedUnit> {
-  /** The version of lakesieve that this jar is of; null where the classes come from no jar. */
+  /** The version of lakesieve in this jar; null if the classes do not come from a jar. */
   public static String version() {
     return LakesieveExtensions.class.getPackage().getImplementationVersion();
   }
@@ -42,14 +42,14 @@ public final class LakesieveExtensions
     return TestedVersions.ofJar().toString();
   }
 
-  /** Say why these classes are not for the running version of Spark; null if they are. */
+  /** Return why these classes do not fit the running version of Spark, or null if they do. */
   private static String refusal() {
     if (version() == null) {
-      return "these classes of lakesieve come from no jar, which would tell their version";
+      return "these classes of lakesieve do not come from a jar, so their version is unknown";
     }
     TestedVersions tested = TestedVersions.ofJar();
     if (tested.contains(running()) || tested.mayBeTriedOn(running())) return null;
-    return "this jar of lakesieve is for Spark %s, here runs %s; write another one with lakesieve spark-jar"
+    return "this jar of lakesieve is for Spark %s, but this is Spark %s; write another one with lakesieve spark-jar"
         .formatted(tested, running());
   }
 

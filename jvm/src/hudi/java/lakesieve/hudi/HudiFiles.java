@@ -27,7 +27,7 @@ import org.apache.spark.sql.hudi.HoodieSqlCommonUtils;
 /**
  * The schema and the file slices of a read of a Hudi table.
  *
- * <p>The rows of a slice without log files, up to the instant that is read, are those of its base
+ * <p>If a slice has no log files up to the instant that is read, its rows are those of its base
  * file, which never changes. All other slices are always read.
  */
 public final class HudiFiles {
@@ -41,7 +41,7 @@ public final class HudiFiles {
   /** Private field of the format. */
   static final String TABLE_SCHEMA = "tableSchema";
 
-  // the table version since which a log file has the time of its own commit
+  // the table version from which a log file has the time of its own commit
   private static final int LOGS_NAMED_BY_COMMIT = 8;
 
   private HudiFiles() {}
@@ -92,7 +92,7 @@ public final class HudiFiles {
         more);
   }
 
-  /** File slices by partition, of the version that the index is for. */
+  /** The file slices of the version that the index reads, by partition. */
   @SuppressWarnings("unchecked") // the type that the private method declares
   public static Map<PartitionPath, List<FileSlice>> slices(HoodieFileIndex index) throws Exception {
     return (Map<PartitionPath, List<FileSlice>>)
@@ -110,13 +110,14 @@ public final class HudiFiles {
   private static boolean merges(HoodieFileIndex index, FileSlice slice) {
     if (!slice.hasLogFiles() || !index.includeLogFiles()) return false;
     var asOf = index.options().get("as.of.instant");
-    // before that version, a log file has the time of its slice and blocks of several commits
+    // before this version, a log file has the time of its slice and contains blocks of several
+    // commits
     if (asOf.isEmpty() || version(index) < LOGS_NAMED_BY_COMMIT) return true;
     String instant = HoodieSqlCommonUtils.formatQueryInstant(asOf.get());
     return slice
         .getLogFiles()
         .map(HoodieLogFile::getDeltaCommitTime)
-        // times of another length cannot be compared
+        // times of different lengths cannot be compared
         .anyMatch(time -> time.length() != instant.length() || time.compareTo(instant) <= 0);
   }
 

@@ -25,10 +25,10 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 
 /**
- * Reads of one version of a Hudi table: the file slices are filtered, and given to another file
- * index. Slices with log files always stay.
+ * Reads of one version of a Hudi table. The file slices are filtered and given to a new file index.
+ * Slices with log files always stay.
  *
- * <p>An index has its slices in private fields; {@link #check} lists them.
+ * <p>A file index has its slices in private fields; {@link #check} lists these fields.
  */
 public final class HudiScans extends ScanAdapter {
   private static final String FROM_PATH =
@@ -94,7 +94,7 @@ public final class HudiScans extends ScanAdapter {
     return slices.values().stream().mapToInt(List::size).sum();
   }
 
-  /** True when the table has no Hudi index but statistics, which Parquet footers have too. */
+  /** True if the table's only Hudi index is statistics, which Parquet footers contain as well. */
   private static boolean footersTell(HoodieFileIndex index) {
     return index.metaClient().getTableConfig().getMetadataPartitions().stream()
         .allMatch(name -> name.equals("files") || name.endsWith("_stats"));
@@ -129,7 +129,7 @@ public final class HudiScans extends ScanAdapter {
     return uncovered;
   }
 
-  /** The slices of the groups in which one may be kept. */
+  /** The slices of the groups in which a slice may be kept. */
   private List<FileSlice> candidates(HoodieFileIndex index, List<FileSlice> listed, KeepSet keep) {
     List<FileSlice> candidates = new ArrayList<>();
     int start = 0;
@@ -170,7 +170,7 @@ public final class HudiScans extends ScanAdapter {
       LogicalPlan leaf, Map<PartitionPath, List<FileSlice>> slices, String mark) {
     HoodieFileIndex old = HudiFiles.index(leaf);
     var options = old.options().updated(KEPT, mark);
-    // looking some files up in the statistics of all takes longer than reading their footers
+    // looking up a few files in the statistics of all files is slower than reading their footers
     if (count(slices) <= FEW && footersTell(old)) {
       options = options.updated(SKIPPING, "false");
     }
@@ -185,7 +185,7 @@ public final class HudiScans extends ScanAdapter {
             old.shouldEmbedFileSlices());
     Class<?> owner = BaseHoodieTableFileIndex.class;
     PrivateMembers.set(index, owner, SLICES, Collections.synchronizedMap(slices));
-    // or it would ask the metadata table for them once more
+    // otherwise it would ask the metadata table for the files once more
     PrivateMembers.set(index, owner, PARTITIONS, new ArrayList<>(slices.keySet()));
     return FileRelations.with(leaf, index);
   }

@@ -13,14 +13,14 @@ import org.apache.hudi.HoodieFileIndex;
 import org.apache.hudi.common.model.FileSlice;
 
 /**
- * The lists of file slices that Hudi's file indexes keep, in groups: whether any slice of a group
- * is kept is known without looking at each.
+ * The lists of file slices in Hudi's file indexes, in groups. Whether any slice of a group is kept
+ * is known without checking each slice.
  *
- * <p>A file index makes the list of a partition once, never changes it, and makes another when it
- * is refreshed. So groups belong to the list itself, and go with it.
+ * <p>A file index makes the list of a partition once and never changes it. When it is refreshed, it
+ * makes another list. So the groups belong to the list itself, and are dropped with it.
  */
 public final class SliceGroups {
-  /** Slices of a group; the last one of a list may have fewer. */
+  /** Number of slices of a group. The last group of a list may have fewer. */
   public static final int SIZE = 256;
 
   private final Map<IdentitySet.Ref, List<FileGroup>> known = new HashMap<>();

@@ -6,9 +6,9 @@ import org.apache.iceberg.events.Listener;
 import org.apache.iceberg.events.Listeners;
 
 /**
- * Hears of the rewrites of Iceberg's procedures, which run while a CALL is analyzed: no listener of
- * Spark sees them. A listener of Iceberg hears of every snapshot that is made in this JVM, and can
- * never be taken away.
+ * Listens to the rewrites of Iceberg's procedures. They run while a CALL is analyzed, so Spark's
+ * listeners do not see them. A listener of Iceberg gets every snapshot that is made in this JVM,
+ * and can never be removed.
  */
 final class IcebergRewrites implements Listener<CreateSnapshotEvent> {
   private static final String REWRITE = "replace";

@@ -25,7 +25,7 @@ import scala.Option;
  * it, or by its format and path: {@code delta:/lake/t}.
  */
 final class WriteTargets {
-  // a command that has none of these in the name of its class writes no rows
+  // a command whose class name contains none of these words writes no rows
   private static final Pattern WRITES =
       Pattern.compile(
           "Append|Overwrite|Replace|Write|Insert|Merge|Update|Delete|Save|AsSelect|Optimize");
@@ -44,7 +44,7 @@ final class WriteTargets {
     return targets.names;
   }
 
-  /** A table of a catalog by its name, which is a path in a catalog of Hadoop. */
+  /** The table of a catalog by its name, which is a path in a Hadoop catalog. */
   static String named(String name) {
     return name.contains("/") ? "iceberg:" + name : name;
   }
@@ -77,7 +77,7 @@ final class WriteTargets {
     } else if (plan instanceof ResolvedTable resolved) {
       add(name(resolved.table()));
     } else if (plan instanceof ResolvedIdentifier resolved) {
-      // of a table that is replaced by the rows of a query
+      // this is in the plan of a table that is replaced by the rows of a query
       add(resolved.catalog().name() + "." + resolved.identifier());
     } else {
       findInMembers(plan, depth);
@@ -93,7 +93,7 @@ final class WriteTargets {
     }
   }
 
-  /** Add the table of a format that Spark does not know itself, saved by its path. */
+  /** Add the table of a format that Spark does not include, saved by its path. */
   private void addSaved(SaveIntoDataSourceCommand save) {
     Option<String> path = save.options().get("path");
     if (path.isEmpty()) return;
@@ -135,8 +135,8 @@ final class WriteTargets {
   }
 
   /**
-   * The value of a public method without parameters, or null where there is none; for classes of
-   * formats that a session may lack.
+   * The value of a public method without parameters, or null if there is no such method. It is for
+   * classes of formats that a session may not have.
    */
   private static Object member(Object owner, String name) throws ReflectiveOperationException {
     try {

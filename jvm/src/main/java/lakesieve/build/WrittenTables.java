@@ -15,24 +15,24 @@ import org.apache.spark.sql.util.QueryExecutionListener;
 import org.slf4j.LoggerFactory;
 
 /**
- * Names the tables that the commands and streams of a session write to, each time one has ended. It
- * hears of them after they are done, in a thread of Spark's own, and holds none of them up.
+ * Reports the tables that the commands and streams of a session write to, after each one has ended.
+ * It runs in a thread of Spark's own, and delays nothing.
  */
-// a listener of Spark is serializable, and is never serialized
+// Spark's listeners are serializable, but this one is never serialized
 @SuppressWarnings("serial")
 public final class WrittenTables extends StreamingQueryListener implements QueryExecutionListener {
-  // streams whose plans name no table: the sink tells format and path
+  // streams whose plans do not name a table: the sink has format and path
   private static final Pattern SINK = Pattern.compile("(Delta|Hoodie\\w*|File\\w*)Sink\\[(.*)\\]");
   private static final String ICEBERG = "org.apache.iceberg.events.Listeners";
 
-  // listeners of sessions that are told of Iceberg's rewrites
+  // listeners of sessions that receive Iceberg's rewrites
   private static final Set<WrittenTables> HEARING = new CopyOnWriteArraySet<>();
   private static boolean hearsOfRewrites = false;
 
   private final Function<String, String> python;
 
   /**
-   * Make it for a session.
+   * Make a listener for a session.
    *
    * @param python takes names of tables, separated by the character 0, and answers nothing
    */
@@ -40,7 +40,7 @@ public final class WrittenTables extends StreamingQueryListener implements Query
     this.python = python;
   }
 
-  /** Hear of the rewrites of Iceberg's procedures, too. */
+  /** Listen to the rewrites of Iceberg's procedures as well. */
   public void begin() {
     HEARING.add(this);
     try {
@@ -50,7 +50,7 @@ public final class WrittenTables extends StreamingQueryListener implements Query
     }
   }
 
-  /** Hear of them no more. */
+  /** Stop listening to them. */
   public void end() {
     HEARING.remove(this);
   }
@@ -73,7 +73,7 @@ public final class WrittenTables extends StreamingQueryListener implements Query
   /** Report a table of Iceberg to all sessions: Iceberg does not say whose rewrite it was. */
   private static void reportRewrite(String table) {
     for (WrittenTables listener : HEARING) {
-      // a failure in one session must not keep the others from hearing of the table
+      // a failure in one session must not keep the others from receiving the table
       listener.report(() -> List.of(WriteTargets.named(table)));
     }
   }
@@ -106,12 +106,12 @@ public final class WrittenTables extends StreamingQueryListener implements Query
     return Optional.of(format + ":" + sink.group(2));
   }
 
-  /** Tell Python what a search finds; a failure only means that no index is refreshed. */
+  /** Send the result of a search to Python. A failure only means that no index is refreshed. */
   private void report(Callable<Collection<String>> search) {
     try {
       Collection<String> tables = search.call();
       if (!tables.isEmpty()) python.apply(String.join("\0", tables));
-    } catch (Throwable t) { // also of classes that cannot be linked
+    } catch (Throwable t) { // also errors of classes that cannot be linked
       warn(t);
     }
   }

@@ -32,7 +32,7 @@ final class ClassLinks {
   private static final int NAME_AND_TYPE = 12;
 
   private final int[] tags;
-  // two numbers of each entry
+  // the two numbers of each entry
   private final int[] firsts;
   private final int[] seconds;
   private final String[] texts;
@@ -63,7 +63,7 @@ final class ClassLinks {
     }
   }
 
-  /** Read those of the content of a class file. */
+  /** Read the links in the content of a class file. */
   static List<Link> of(byte[] content) throws IOException {
     return new ClassLinks(new DataInputStream(new ByteArrayInputStream(content))).links();
   }

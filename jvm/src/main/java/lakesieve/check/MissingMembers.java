@@ -15,7 +15,7 @@ import java.util.function.Predicate;
 import lakesieve.check.ClassLinks.Link;
 
 /**
- * Finds what classes link to and a class loader does not have.
+ * Finds members that classes link to and that a class loader does not have.
  *
  * <p>The JVM itself links a member when code first uses it, which may be in the middle of a query.
  */
@@ -98,12 +98,12 @@ final class MissingMembers {
     } catch (NoSuchMethodException | NoSuchFieldException e) {
       return false;
     } catch (IllegalAccessException e) {
-      // there, for subclasses alone, or static where the other kind was looked for
+      // it exists, but only for subclasses, or static where a member of an object was expected
       return true;
     }
   }
 
-  /** Note the methods that a class would have to implement, and does not. */
+  /** Note the methods that a class does not implement although it must. */
   private void checkImplemented(Class<?> type) {
     if (Modifier.isAbstract(type.getModifiers())) return;
     for (Method method : type.getMethods()) {

@@ -17,7 +17,7 @@ import lakesieve.rule.Adapters;
 import lakesieve.rule.ScanReport;
 import org.apache.spark.sql.SparkSession;
 
-/** Whether lakesieve works on a version of Spark that none of its tests ran on. */
+/** Checks whether lakesieve works on a version of Spark that was not tested. */
 public final class SparkCheck {
   private static final int SHOWN = 8;
 
@@ -28,7 +28,7 @@ public final class SparkCheck {
   private SparkCheck() {}
 
   /**
-   * Check it, once in a JVM.
+   * Run the check, once for each JVM.
    *
    * @return what is missing or goes wrong, or null where files may be skipped
    */
@@ -45,12 +45,12 @@ public final class SparkCheck {
     return problem;
   }
 
-  /** True in the session of the trial query, which other threads wait for. */
+  /** True in the session of the trial query. Other threads wait for it. */
   public static synchronized boolean isUnderWay() {
     return isBegun && !isDone;
   }
 
-  /** The problem that was found as JSON, in the form of the pruning rule's report. */
+  /** The problem as JSON, in the form of the pruning rule's report. */
   public static synchronized String report() {
     return !isDone || problem == null ? "[]" : ScanReport.withoutScan("spark-unsuited", problem);
   }
@@ -58,7 +58,8 @@ public final class SparkCheck {
   /** The jar that holds the classes of lakesieve in this JVM. */
   public static String jar() {
     CodeSource source = SparkCheck.class.getProtectionDomain().getCodeSource();
-    if (source == null) throw new IllegalStateException("the classes of lakesieve are of no jar");
+    if (source == null)
+      throw new IllegalStateException("lakesieve's classes do not come from a jar");
     return Path.of(URI.create(source.getLocation().toString())).toString();
   }
 

@@ -3,7 +3,7 @@ package lakesieve.check;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The versions of Spark that a jar of lakesieve was tested on, as its manifest has them. */
+/** The versions of Spark that a jar of lakesieve was tested on, according to its manifest. */
 public final class TestedVersions {
   private static final String NEWER = "newer";
 
@@ -11,15 +11,15 @@ public final class TestedVersions {
   private final boolean isForNewer;
 
   /**
-   * Read them from the manifest's text, newest first: {@code 4.2 4.1}, and {@code newer} after them
-   * where the jar may be tried on newer versions.
+   * Read the versions from the manifest's text, the newest first: {@code 4.2 4.1}. The word {@code
+   * newer} follows if the jar may be tried on newer versions.
    */
   public TestedVersions(String text) {
     names = new ArrayList<>(List.of(text.split(" ")));
     isForNewer = names.remove(NEWER);
   }
 
-  /** Those of the jar that holds this class; none where it comes from no jar. */
+  /** The versions of the jar with this class; none if the class does not come from a jar. */
   public static TestedVersions ofJar() {
     String text = TestedVersions.class.getPackage().getSpecificationVersion();
     return new TestedVersions(text == null ? "" : text);
@@ -35,7 +35,8 @@ public final class TestedVersions {
   }
 
   /**
-   * True for a version that is newer than all that were tested, if the jar is for such versions.
+   * True for a version that is newer than all tested ones, if the jar may be tried on such
+   * versions.
    */
   public boolean mayBeTriedOn(String running) {
     return isForNewer && number(running) > number(names.get(0));

@@ -27,9 +27,9 @@ import org.apache.spark.sql.execution.datasources.FilePartition;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
 
 /**
- * A query over two Parquet files, one row each, of which an index keeps one.
+ * A query over two Parquet files with one row each, of which an index keeps one.
  *
- * <p>It runs in a session of its own, so that it changes nothing in the session of the user.
+ * <p>It runs in a session of its own, so that the user's session does not change.
  */
 final class TrialQuery {
   private static final String KEPT = "1.parquet";
@@ -43,7 +43,7 @@ final class TrialQuery {
     this.folder = folder;
   }
 
-  /** Run it; returns null where its rows are right and one file is read, else what is wrong. */
+  /** Run the query. Return null if its rows are right and one file is read, else the problem. */
   static String problem(SparkSession given) throws IOException {
     TrialQuery trial = new TrialQuery(Files.createTempDirectory("lakesieve-trial"));
     try {
@@ -75,7 +75,7 @@ final class TrialQuery {
           + " in place of the one that its index keeps: "
           + installed.rule().report();
     }
-    // the executors of a cluster do not see files of the driver
+    // the executors of a cluster cannot read files of the driver
     if (!session.sparkContext().isLocal()) return null;
     List<Row> found = rows.collectAsList();
     boolean isRight = found.size() == 1 && found.get(0).getLong(0) == 1;
@@ -92,7 +92,7 @@ final class TrialQuery {
     return names;
   }
 
-  /** Answer the pruning rule as an index would that covers both files. */
+  /** Answer the pruning rule like an index that covers both files. */
   private String answer(String text) {
     try {
       JsonNode request = JSON.readTree(text);

@@ -9,9 +9,9 @@ import org.apache.iceberg.FileScanTask;
 /**
  * A data file that equality deletes may reach.
  *
- * @param constants what all rows of the file have in common; their group is the node of the file's
+ * @param constants the common values of all rows of the file; their group is the node of the file's
  *     partition among the units
- * @param positionDeletes the other deletes of the file, deletion vectors among them
+ * @param positionDeletes the other deletes of the file, including deletion vectors
  * @param task reads the file without its equality deletes, for a query without filters
  * @param kinds numbers of the kinds of deletes that may delete a row of the file; indexes clear
  *     some of them

@@ -16,7 +16,7 @@ public record CommitOutcome(String status, String reason) {
     return new CommitOutcome("rejected", reason);
   }
 
-  /** The commit may have landed. */
+  /** The commit may have succeeded. */
   static CommitOutcome unknown(String reason) {
     return new CommitOutcome("unknown", reason);
   }

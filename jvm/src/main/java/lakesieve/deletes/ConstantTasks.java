@@ -25,17 +25,17 @@ import org.apache.iceberg.expressions.ResidualEvaluator;
 import org.apache.iceberg.types.Types;
 
 /**
- * Makes scan tasks of one schema whose rows have the {@link FileConstants} of their file as
+ * Makes scan tasks with one schema, whose rows have the {@link FileConstants} of their file as
  * columns.
  *
  * <p>Iceberg's readers take the constants for identity partition columns, which need not be stored
- * in the file: each has one value for all rows, without a join of the rows with a list of files by
- * path.
+ * in the file. So each column has one value for all rows, and rows need not be joined with a list
+ * of files by path.
  */
 final class ConstantTasks {
   private static final ObjectMapper JSON = new ObjectMapper();
 
-  /** A partition spec with the constants behind its own fields. */
+  /** A partition spec with the constants after its own fields. */
   private record Spec(PartitionSpec spec, String json) {}
 
   private final Map<Integer, Spec> specs = new HashMap<>(); // by id
@@ -61,7 +61,7 @@ final class ConstantTasks {
         builder(spec.spec, file, constants).withFirstRowId(file.firstRowId());
     if (file.sortOrderId() != null) builder.withSortOrderId(file.sortOrderId());
     DataFile copy = builder.build();
-    // readers return it as the last updated sequence number of rows; the builder cannot set it
+    // readers return it as the last updated sequence number of rows, and the builder cannot set it
     if (setSequence == null) {
       Class<?> baseFile = copy.getClass().getSuperclass();
       setSequence = PrivateMembers.requireMethod(baseFile, "setDataSequenceNumber", Long.class);
@@ -70,7 +70,7 @@ final class ConstantTasks {
     return task(copy, positionDeletes, spec, residual);
   }
 
-  /** The same with the task's own residual filter. */
+  /** Make such a task with the task's own residual filter. */
   FileScanTask task(FileScanTask task, FileConstants constants) throws Exception {
     var residual = ResidualEvaluator.unpartitioned(task.residual());
     return task(task, EqualityFiles.others(task.deletes()), residual, constants);

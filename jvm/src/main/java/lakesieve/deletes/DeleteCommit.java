@@ -24,9 +24,8 @@ import org.apache.iceberg.types.Types;
 /**
  * Commits a conversion: removes equality delete files and adds position deletes.
  *
- * <p>It is a row delta, not a rewrite, because a row delta checks that the data files and the
- * removed delete files still exist, and that no other commit added a deletion vector to a data
- * file.
+ * <p>It is a row delta, not a rewrite. A row delta checks that the data files and the removed
+ * delete files still exist, and that no other commit added a deletion vector to a data file.
  */
 public final class DeleteCommit {
   private static final String MARK = "lakesieve-conversion";
@@ -34,7 +33,7 @@ public final class DeleteCommit {
 
   private final DeletePlan plan;
 
-  /** For the work of one plan. */
+  /** Make commits for one plan. */
   public DeleteCommit(DeletePlan plan) {
     this.plan = plan;
   }
@@ -74,7 +73,7 @@ public final class DeleteCommit {
     }
   }
 
-  /** The result of a failed commit: looks for its mark in the table's snapshots. */
+  /** The outcome of a commit that raised an error: search the table's snapshots for its mark. */
   private static CommitOutcome outcome(Table table, String id, RuntimeException failure) {
     String kind = failure.getClass().getSimpleName();
     String reason = kind + ": " + failure.getMessage();
@@ -121,8 +120,8 @@ public final class DeleteCommit {
   }
 
   /**
-   * The bounds of the columns file_path and pos. A reader that ignores the name of the referenced
-   * data file finds the file by these bounds.
+   * The bounds of the columns file_path and pos. A reader that ignores the referenced data file
+   * finds the file by these bounds.
    */
   private static Metrics metrics(WrittenFile output) {
     int path = MetadataColumns.DELETE_FILE_PATH.fieldId();

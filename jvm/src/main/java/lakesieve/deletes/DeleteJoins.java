@@ -39,9 +39,9 @@ import scala.runtime.AbstractPartialFunction;
 /**
  * Replaces scans whose equality deletes need too much memory by joins with the deletes.
  *
- * <p>The tasks are those that Iceberg planned for the query, so versions, filters and indexes count
- * already. Python makes the joins. They are optimized here, separately, with the conditions above
- * the scan.
+ * <p>The tasks are those that Iceberg planned for the query, so versions, filters and indexes are
+ * applied already. Python makes the joins. They are optimized here, separately, with the conditions
+ * above the scan.
  */
 public final class DeleteJoins implements ScanJoins {
   private static final String LIMIT = "spark.lakesieve.deletes.memory";
@@ -52,7 +52,7 @@ public final class DeleteJoins implements ScanJoins {
   private final long defaultLimit;
 
   /**
-   * Make it for a session.
+   * Make the joins of a session.
    *
    * @param python makes the joins of a scan: a dataset, or a sentence that says why it could not
    * @param slots tasks that an executor runs at once; Python sends an Integer or a Long
@@ -92,7 +92,7 @@ public final class DeleteJoins implements ScanJoins {
     return Utils.byteStringAsBytes(set.trim());
   }
 
-  /** Heap for the delete records of the tasks that run at once, if all are like the largest. */
+  /** Heap for the delete records of concurrent tasks, if all tasks are as large as the largest. */
   private long needed(List<PartitionScanTask> tasks) {
     long largest = 0;
     int affected = 0;
@@ -120,7 +120,7 @@ public final class DeleteJoins implements ScanJoins {
     private final Map<Scan, LogicalPlan> joins = new IdentityHashMap<>();
 
     /**
-     * Make it.
+     * Make a rewrite.
      *
      * @param large the scans that are too large, each with a sentence about sizes
      */
@@ -136,7 +136,7 @@ public final class DeleteJoins implements ScanJoins {
       return leaf(node) != null;
     }
 
-    /** The join that replaces a node; the node itself where none can. */
+    /** The join that replaces a node, or the node itself if no join can. */
     @Override
     public LogicalPlan apply(LogicalPlan node) {
       DataSourceV2ScanRelation leaf = leaf(node);
@@ -189,7 +189,7 @@ public final class DeleteJoins implements ScanJoins {
     LogicalPlan plan = named(join, leaf);
     Expression early = condition == null ? null : early(condition, leaf);
     if (early != null) plan = new Filter(early, plan);
-    // an optimized plan keeps its columns in order, not their ids
+    // an optimized plan keeps the order of its columns, but not their ids
     LogicalPlan best = ClassicSessions.optimized(ClassicSessions.rows(spark, plan));
     mark(best, known);
     return named(best, leaf);
@@ -202,13 +202,13 @@ public final class DeleteJoins implements ScanJoins {
     throw new IllegalStateException(String.valueOf(answer));
   }
 
-  /** Why a scan cannot be replaced; null if it can. */
+  /** Why a scan cannot be replaced, or null if it can. */
   private static String refusal(DataSourceV2ScanRelation leaf) {
-    // merge-on-read commands look later at what the scan itself has read
+    // merge-on-read commands check later what the scan itself has read
     if (!(leaf.relation().table() instanceof SparkTable)) return "the scan of a command";
     for (Attribute column : Scala.list(leaf.output())) {
       String name = column.name();
-      // the one selects the rows that are deleted, the other's type follows the columns read
+      // the first selects deleted rows; the type of the second depends on the columns that are read
       if (name.equals(MetadataColumns.IS_DELETED.name())
           || name.equals(MetadataColumns.PARTITION_COLUMN_NAME)) {
         return "the column " + name;
@@ -247,7 +247,7 @@ public final class DeleteJoins implements ScanJoins {
     return same ? plan : new Project(Scala.seq(columns), plan);
   }
 
-  /** The part of a condition that may be applied to rows before it is known which are deleted. */
+  /** The part of a condition that may be applied before it is known which rows are deleted. */
   private static Expression early(Expression condition, LogicalPlan leaf) {
     if (condition instanceof And and) return and(early(and.left(), leaf), early(and.right(), leaf));
     boolean may =
@@ -258,20 +258,20 @@ public final class DeleteJoins implements ScanJoins {
     return may ? condition : null;
   }
 
-  /** A condition without what only Iceberg's scan could use: the keys of a join's other side. */
+  /** A condition without the keys of a join's other side, which only Iceberg's scan could use. */
   private static Expression withoutPruning(Expression condition) {
     if (condition instanceof DynamicPruningSubquery) return null;
     if (!(condition instanceof And and)) return condition;
     return and(withoutPruning(and.left()), withoutPruning(and.right()));
   }
 
-  /** Both conditions, of which each may be null. */
+  /** The conjunction of two conditions, each of which may be null. */
   private static Expression and(Expression left, Expression right) {
     if (left == null) return right;
     return right == null ? left : new And(left, right);
   }
 
-  /** Add the scans of a plan to those that are known. */
+  /** Add the scans of a plan to the known scans. */
   private static void mark(LogicalPlan plan, IdentitySet known) {
     if (plan instanceof DataSourceV2ScanRelation relation) known.add(relation.scan());
     for (LogicalPlan child : Scala.list(plan.children())) mark(child, known);

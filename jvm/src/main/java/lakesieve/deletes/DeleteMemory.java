@@ -4,11 +4,11 @@ import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.types.Type;
 
-/** How much heap Iceberg's reader needs to hold the equality deletes of a file, as measured. */
+/** The heap that Iceberg's reader needs for the equality deletes of a file, as measured. */
 final class DeleteMemory {
   // a record with its entry in the set, without its values
   private static final long RECORD_BYTES = 170;
-  // a string or binary of 36 bytes; also for a column whose type is not known
+  // a string or binary of 36 bytes; also used for a column of unknown type
   private static final long OTHER_VALUE_BYTES = 80;
 
   private DeleteMemory() {}

@@ -25,15 +25,17 @@ import org.apache.spark.sql.SparkSession;
 /**
  * The equality deletes of one version of a table, and the data files that they may reach.
  *
- * <p>Which delete file may reach which data file is decided by Iceberg's own planning: by sequence
- * numbers, partitions and statistics. Files linked in this way form units, so that the delete files
- * of a unit can be removed as soon as its data files are converted.
+ * <p>Iceberg's own planning decides which delete file may reach which data file, by sequence
+ * numbers, partitions and statistics. Files that are linked in this way form units. The delete
+ * files of a unit can be removed as soon as its data files are converted.
  */
 public final class DeletePlan {
-  /** In place of a unit's number: all units. Python knows it. */
+  /** Used in place of a unit's number: all units. Python knows the value. */
   static final int ALL = -1;
 
-  /** In place of a unit's number: every delete file, also those that reach no data file. */
+  /**
+   * Used in place of a unit's number: every delete file, including those that reach no data file.
+   */
   private static final int EVERY_FILE = -2;
 
   private final FrozenVersion version;
@@ -46,7 +48,7 @@ public final class DeletePlan {
   private long dataFiles = 0;
   private long markedFiles = 0; // data files with position deletes or a deletion vector
   private long pairs = 0; // of a data file and a delete file that may reach it
-  // what the one data file needs that needs most: records of equality deletes, and their bytes
+  // needs of the data file that needs most: records of equality deletes, and their bytes
   private long largest = 0;
   private long largestBytes = 0;
 
@@ -69,7 +71,7 @@ public final class DeletePlan {
     numberUnits();
   }
 
-  /** Plan what one scan of a query reads, as Spark has planned it, with its filters and columns. */
+  /** Plan what one scan of a query reads, with the filters and columns that Spark has planned. */
   public DeletePlan(QueryScan scan) throws Exception {
     this.version = FrozenVersion.of(scan);
     this.scanTasks = scan.tasks();
@@ -199,7 +201,7 @@ public final class DeletePlan {
     return entries(kind, unit).size();
   }
 
-  /** What a unit's conversion removes and reads: delete files, their records, data files, rows. */
+  /** The delete files, their records, the data files and the rows of a unit's conversion. */
   public long[] extent(int unit, boolean dangling) {
     long[] extent = new long[4];
     for (DeleteFile file : removableDeletes(unit, dangling)) {
@@ -220,7 +222,9 @@ public final class DeletePlan {
     return version;
   }
 
-  /** The schema that is read: with the equality columns that the version or the query lacks. */
+  /**
+   * The schema that is read: it includes the equality columns that the version or the query lacks.
+   */
   Schema schemaWithKeys() {
     return schemaWithKeys;
   }

@@ -21,7 +21,7 @@ import org.apache.iceberg.Table;
 import org.apache.iceberg.io.FileIO;
 import org.apache.iceberg.util.ContentFileUtil;
 
-/** The equality delete files of a version, by kind: one join can apply all deletes of a kind. */
+/** The equality delete files of a version, by kind. One join can apply all deletes of a kind. */
 final class EqualityFiles {
   /** The group of a delete file that applies to all partitions. */
   private static final int EVERYWHERE = -1;
@@ -83,7 +83,7 @@ final class EqualityFiles {
   private long vectors = 0;
 
   /**
-   * Without any delete files.
+   * Make an empty set of delete files.
    *
    * @param specs the partition specs of the table, by id
    * @param units get a node for each delete file
@@ -98,12 +98,12 @@ final class EqualityFiles {
     return Collections.unmodifiableList(entries);
   }
 
-  /** The kinds; the place of a kind in the list is its number. */
+  /** The kinds. The position of a kind in the list is its number. */
   List<Kind> kinds() {
     return Collections.unmodifiableList(kinds);
   }
 
-  /** Number of position delete files, deletion vectors not among them. */
+  /** Number of position delete files, without deletion vectors. */
   long positionFiles() {
     return positionFiles;
   }
@@ -139,7 +139,7 @@ final class EqualityFiles {
     }
   }
 
-  /** The entry of a delete file, which is marked as one that reaches a data file. */
+  /** The entry of a delete file, which is marked as reaching a data file. */
   Entry reaching(DeleteFile file) {
     Entry entry = byLocation.get(file.location());
     if (entry == null) entry = add(file);

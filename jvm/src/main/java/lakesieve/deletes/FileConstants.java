@@ -7,7 +7,7 @@ import org.apache.iceberg.Schema;
 import org.apache.iceberg.types.Types;
 
 /**
- * What all rows of a file have in common, as columns of the rows.
+ * The common values of all rows of a file, as columns of the rows.
  *
  * @param number of the file in its plan
  * @param group the node of its partition among the units, or the one for all partitions
@@ -18,8 +18,8 @@ record FileConstants(int number, int group, Long sequence) {
   private static final int FIRST_ID = 2147480000;
 
   /**
-   * The columns, which are required, or Spark would infer filters that nulls do not pass, and push
-   * them into files that have no such columns. Python knows the names.
+   * The columns. They are required: otherwise Spark would infer IS NOT NULL filters, and push them
+   * into files without these columns. Python knows the names.
    */
   static final List<Types.NestedField> COLUMNS =
       List.of(
@@ -36,7 +36,7 @@ record FileConstants(int number, int group, Long sequence) {
     return new Object[] {number, group, sequence};
   }
 
-  /** A schema with the columns behind its own. */
+  /** A schema with the columns after its own. */
   static Schema addedTo(Schema schema) {
     List<Types.NestedField> columns = new ArrayList<>(schema.columns());
     columns.addAll(COLUMNS);

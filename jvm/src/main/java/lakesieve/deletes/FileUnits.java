@@ -10,8 +10,9 @@ import org.apache.iceberg.util.PartitionMap;
 /**
  * Units of files that are linked by deletes: no delete file of one unit reaches a file of another.
  *
- * <p>All data files of a partition are one node, each equality delete file is another. Linked nodes
- * form a unit (a disjoint-set forest). A unit gets a number when a data file of it is to be read.
+ * <p>All data files of a partition are one node, and each equality delete file is another. Linked
+ * nodes form a unit (a disjoint-set forest). A unit gets a number when one of its data files is to
+ * be read.
  */
 final class FileUnits {
   private final PartitionMap<Integer> groups;
@@ -19,7 +20,7 @@ final class FileUnits {
   private int[] parents = new int[1024];
   private int nodes = 0;
 
-  /** Without any files; the specs are those of the table, by id. */
+  /** Make units without any files. The specs are the table's, by id. */
   FileUnits(Map<Integer, PartitionSpec> specs) {
     this.groups = PartitionMap.create(specs);
   }
@@ -40,7 +41,7 @@ final class FileUnits {
     return nodes++;
   }
 
-  /** Join the units of two nodes; not once one of them has a number. */
+  /** Join the units of two nodes, which must not have numbers yet. */
   void link(int first, int second) {
     parents[root(first)] = root(second);
   }
@@ -55,7 +56,7 @@ final class FileUnits {
     return numbers.size();
   }
 
-  /** The number of a node's unit, -1 if it has none. */
+  /** The number of a node's unit, or -1 if it has none. */
   int unit(int node) {
     return numbers.getOrDefault(root(node), -1);
   }

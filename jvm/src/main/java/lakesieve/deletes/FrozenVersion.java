@@ -14,7 +14,7 @@ import org.apache.iceberg.util.SnapshotUtil;
  * One version of a table whose metadata no longer changes, whatever other writers commit.
  *
  * @param branch the branch that ends in the version; null for main and for other snapshots
- * @param snapshotId id of a snapshot that no branch is read for; null for the end of a branch
+ * @param snapshotId id of a snapshot that is not the branch head; null for a branch head
  * @param snapshot null for a table without data
  */
 record FrozenVersion(

@@ -11,14 +11,14 @@ import org.apache.iceberg.Schema;
 import org.apache.iceberg.types.TypeUtil;
 import org.apache.iceberg.types.Types;
 
-/** Schemas with the equality columns of all deletes, also those that a version or query lacks. */
+/** Schemas with the equality columns of all deletes, even if a version or query lacks them. */
 final class KeySchemas {
   private static final String HIDDEN = "__lakesieve_column_";
 
   private KeySchemas() {}
 
   /**
-   * A schema, with the equality columns that were dropped from it.
+   * A schema together with the equality columns that were dropped from it.
    *
    * @param ids field ids of the equality columns
    * @param history all schemas of the table
@@ -32,7 +32,7 @@ final class KeySchemas {
   }
 
   /**
-   * The data columns of a projection, with the equality columns of the schema that it lacks.
+   * The data columns of a projection, together with the equality columns that it lacks.
    *
    * @param ids field ids of the equality columns
    */
@@ -53,7 +53,7 @@ final class KeySchemas {
     return new Schema(schema.schemaId(), columns);
   }
 
-  /** An optional column like the one of the newest schema that has this id at its top level. */
+  /** An optional column like the latest top-level column with this id. */
   private static Types.NestedField dropped(int id, Collection<Schema> history) {
     Types.NestedField newest =
         history.stream()

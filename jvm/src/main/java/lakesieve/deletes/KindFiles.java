@@ -17,7 +17,7 @@ public final class KindFiles {
     this.files = files;
   }
 
-  /** Paths of the next data files, one a line; the empty string after the last. */
+  /** Paths of the next data files, one on each line; the empty string after the last file. */
   public String paths() {
     StringJoiner lines = new StringJoiner("\n");
     int end = Math.min(files.size(), next + PATHS_PER_CALL);
@@ -31,7 +31,7 @@ public final class KindFiles {
   }
 
   /**
-   * Exclude data files that hold no key of these deletes.
+   * Exclude data files that have no key of these deletes.
    *
    * @param unaffected a bit for each file, in the order of the paths
    */

@@ -44,7 +44,7 @@ public final class PlanRelations {
   }
 
   /**
-   * Rows of the affected data files, without the effect of equality deletes, with the constants of
+   * Rows of the affected data files as if there were no equality deletes, with the constants of
    * their file.
    */
   public Dataset<Row> touched(String name) {
@@ -53,7 +53,7 @@ public final class PlanRelations {
     return rows(name, FileConstants.addedTo(plan.schemaWithKeys()), scan, null);
   }
 
-  /** The same of one unit, without planning files again. */
+  /** The same rows for one unit, without planning files again. */
   public Dataset<Row> touchedUnit(String name, int unit) {
     List<FileScanTask> tasks = new ArrayList<>();
     for (AffectedFile affected : plan.affectedFiles()) {

@@ -12,7 +12,7 @@ import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 
 /**
- * What the scan of a query reads, as Iceberg has planned it; Python makes the joins of it.
+ * What the scan of a query reads, as Iceberg has planned it. Python makes the joins from it.
  *
  * @param schema the schema of the version
  * @param projection the columns that the scan reads

@@ -16,10 +16,10 @@ import org.apache.iceberg.expressions.Projections;
 import org.apache.iceberg.io.CloseableIterable;
 
 /**
- * A scan with other tasks: a part of the tasks that Iceberg plans, without their equality deletes,
- * or a fixed list.
+ * A scan with other tasks: either a part of the tasks that Iceberg plans, without their equality
+ * deletes, or a fixed list.
  *
- * <p>Everything else, such as filters and projection, is that of the underlying scan.
+ * <p>Everything else, such as filters and projection, comes from the underlying scan.
  */
 final class ScanView {
   /** The tasks of a view. */
@@ -31,13 +31,13 @@ final class ScanView {
      */
     List<FileScanTask> planned(BatchScan scan) throws Exception;
 
-    /** The tasks for a scan that gets one more filter. */
+    /** The tasks for a scan with one more filter. */
     Tasks filtered(BatchScan scan, Expression filter);
   }
 
   private ScanView() {}
 
-  /** A scan of all data files but the affected ones, by path. */
+  /** A scan of all data files except the affected ones, by path. */
   static BatchScan withoutFiles(BatchScan scan, Map<String, AffectedFile> affected) {
     return view(scan, new Planned(affected, false));
   }
@@ -64,7 +64,7 @@ final class ScanView {
         return CloseableIterable.withNoopClose(tasks.planned(scan));
       default:
         Object answer = call.forward();
-        // methods such as select and filter give another scan
+        // methods such as select and filter return another scan
         if (!(answer instanceof BatchScan refined)) return answer;
         boolean filters = call.name().equals("filter");
         return view(
@@ -107,10 +107,10 @@ final class ScanView {
     }
 
     /**
-     * The tasks of partitions where a filter may match.
+     * The tasks of partitions in which a filter may match.
      *
-     * <p>Spark does not evaluate a filter again that selects whole partitions, so it must be done
-     * here.
+     * <p>Spark does not evaluate a filter again if it selects whole partitions, so it must be
+     * evaluated here.
      */
     @Override
     public Tasks filtered(BatchScan scan, Expression filter) {

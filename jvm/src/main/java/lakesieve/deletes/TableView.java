@@ -17,8 +17,8 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 
 /**
- * A frozen table read through a {@link ScanView}, as an ordinary relation of Iceberg's Spark
- * source.
+ * A frozen table that is read through a {@link ScanView}, as an ordinary relation of Iceberg's
+ * Spark source.
  *
  * <p>So columns, filters and runtime filters are pushed down as for the table itself.
  *
@@ -65,7 +65,7 @@ record TableView(
         HasTableOperations.class);
   }
 
-  /** The scan has its snapshot already: the session's WAP branch must not select another one. */
+  /** The scan has its snapshot already, so the session's WAP branch must not select another one. */
   private Map<String, String> properties() {
     Map<String, String> properties = new HashMap<>(version.table().properties());
     properties.remove(TableProperties.WRITE_AUDIT_PUBLISH_ENABLED);

@@ -50,13 +50,13 @@ public final class DeltaFiles {
     return FilePaths.normal((path.isAbsolute() ? path : new Path(new Path(root), path)).toString());
   }
 
-  /** True for a relative path without anything to decode or to normalise. */
+  /** True for a relative path that needs neither decoding nor normalization. */
   private static boolean isPlain(String logged) {
     char previous = '/';
     for (int i = 0; i < logged.length(); i++) {
       char c = logged.charAt(i);
       boolean word = c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9';
-      // a name that begins with a dot may be "." or "..", an empty name is dropped
+      // a name that begins with a dot may be "." or ".."; an empty name is dropped
       boolean inside = previous != '/' && (c == '/' || c == '.');
       if (!word && !inside && c != '-' && c != '_' && c != '=') return false;
       previous = c;

@@ -25,13 +25,13 @@ import org.apache.spark.sql.delta.Snapshot;
 import org.apache.spark.sql.delta.files.TahoeLogFileIndex;
 
 /**
- * Lists the files of Delta scans from memory, before Delta runs a query over its log for each.
+ * Lists the files of Delta scans from memory, before Delta runs a query over its log for each scan.
  *
- * <p>Only for tables of which indexes kept few files before, and outside of transactions, which
- * note what they read. The scan then has all files of the snapshot, and the pruning rule chooses
- * among them. If the rule keeps many of them, Delta's own rule is run after all. This rule runs
- * right before Delta's, in sessions where the optimizer's extensions can be reached. In others,
- * queries are planned as slowly as without lakesieve.
+ * <p>It does so only for tables of which indexes kept few files before, and only outside
+ * transactions, because a transaction records what it reads. The scan then has all files of the
+ * snapshot, and the pruning rule selects from them. If the rule keeps many of them, Delta's own
+ * rule runs after all. This rule runs right before Delta's rule, in sessions where the optimizer's
+ * extensions can be reached. In other sessions, queries are planned as slowly as without lakesieve.
  */
 public final class DeltaListing extends Rule<LogicalPlan> {
   private final PruningRule rule;
@@ -43,7 +43,7 @@ public final class DeltaListing extends Rule<LogicalPlan> {
   }
 
   /**
-   * Put the listing before Delta's rule, in a session with the pruning rule.
+   * Install the listing before Delta's rule, in a session with the pruning rule.
    *
    * @return false where the session's optimizer cannot be extended
    */
@@ -55,7 +55,7 @@ public final class DeltaListing extends Rule<LogicalPlan> {
   @Override
   public LogicalPlan apply(LogicalPlan plan) {
     if (!rule.prunes() || scans.listedTables().isEmpty()) return plan;
-    // these are planned again, or visited again in an outer plan
+    // these scans are planned again, or visited again in an outer plan
     if (plan instanceof Subquery || plan instanceof V2WriteCommand) return plan;
     if (OptimisticTransaction$.MODULE$.getActive().isDefined()) return plan;
     try {
@@ -65,16 +65,18 @@ public final class DeltaListing extends Rule<LogicalPlan> {
       if (replaced.isEmpty()) return plan;
       return plan.transformDownWithSubqueries(new Replacement(replaced));
     } catch (Exception e) {
-      return plan; // Delta reports what is wrong, if anything is
+      return plan; // Delta reports the problem, if there is one
     }
   }
 
-  /** Collect leaves of Delta's log, and whether there is a condition right above each of them. */
+  /**
+   * Collect leaves that read Delta's log, each with whether there is a condition right above it.
+   */
   private static void collect(
       LogicalPlan node, boolean filtered, Map<LogicalPlan, Boolean> leaves, int depth) {
     if (depth > ScanSearch.DEEPEST_PLAN) throw new IllegalStateException("plan too deep");
     if (logIndex(node) != null) {
-      // a leaf that stands in several places needs a condition in each
+      // a leaf that occurs several times needs a condition at each occurrence
       leaves.merge(node, filtered, Boolean::logicalAnd);
       return;
     }
@@ -89,7 +91,7 @@ public final class DeltaListing extends Rule<LogicalPlan> {
 
   private Map<LogicalPlan, LogicalPlan> replaced(Map<LogicalPlan, Boolean> leaves)
       throws Exception {
-    // all scans of a table read one snapshot, so all or none of them are listed here
+    // all scans of a table read one snapshot, so either all or none of them are listed here
     Map<String, List<LogicalPlan>> byTable = new HashMap<>();
     Set<String> left = new HashSet<>();
     leaves.forEach(
@@ -119,7 +121,7 @@ public final class DeltaListing extends Rule<LogicalPlan> {
 
   /** True for the index of a whole table whose files are listed from memory. */
   private boolean isListed(TahoeLogFileIndex index) {
-    // not a subclass, which reads the files in another way
+    // the exact class only, because subclasses read the files in another way
     return index.getClass() == TahoeLogFileIndex.class
         && index.partitionFilters().isEmpty()
         && scans.listedTables().contains(index.deltaLog());

@@ -30,18 +30,18 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
 /**
  * Delta scans: the files that Delta has not skipped are filtered, and given to a new file index.
  *
- * <p>Queries read a PreparedDeltaFileIndex. DELETE, UPDATE and MERGE run queries themselves over a
- * TahoeBatchFileIndex, whose action type names the command: one query finds the files that hold a
- * match, and another one reads these files alone. Delta notes what the command reads, for its
- * conflict checks, before these queries run. A raw read has a TahoeBatchFileIndex, too, and its
- * action type says so.
+ * <p>Queries read a PreparedDeltaFileIndex. DELETE, UPDATE and MERGE run queries over a
+ * TahoeBatchFileIndex, whose action type names the command. One query finds the files with matches,
+ * and another query reads only these files. Before these queries run, Delta records what the
+ * command reads, for its conflict checks. A raw read also has a TahoeBatchFileIndex, with its own
+ * action type.
  */
 public final class DeltaScans extends ScanAdapter {
-  // MERGE says "batch", as other queries do that Delta runs over some files
+  // MERGE uses "batch", like other queries that Delta runs over some files
   private static final Set<String> COMMANDS = Set.of("delete", "update", "batch");
 
   private final ListedTables tables = new ListedTables();
-  // of the latest answer
+  // digest secret of the latest answer
   private volatile byte[] secret = new byte[0];
 
   @Override
@@ -158,7 +158,7 @@ public final class DeltaScans extends ScanAdapter {
     replaced.put(leaf, FileRelations.strict(withChosen(leaf, raw)));
   }
 
-  /** What a raw read is to read: the action type of its index, after the word that marks it. */
+  /** The specification of a raw read: its index's action type, after the word that marks it. */
   private static String rawRead(FileIndex index) {
     String mark = PruningRule.RAW_READ + " ";
     return index instanceof TahoeBatchFileIndex batch && batch.actionType().startsWith(mark)
@@ -168,7 +168,7 @@ public final class DeltaScans extends ScanAdapter {
 
   /** True for the index of a query that a command runs over the files of its table. */
   private static boolean isOfCommand(FileIndex index) {
-    // not a subclass, which reads the files in another way
+    // the exact class only, because subclasses read the files in another way
     return index.getClass() == TahoeBatchFileIndex.class
         && COMMANDS.contains(((TahoeBatchFileIndex) index).actionType());
   }
@@ -190,7 +190,7 @@ public final class DeltaScans extends ScanAdapter {
     return (TahoeFileIndex) FileScans.relation(leaf).location();
   }
 
-  /** All files of the snapshot that a leaf reads, if Delta has not skipped any yet, else null. */
+  /** All files of the snapshot that a leaf reads if Delta has not skipped any yet, else null. */
   private static KeptDeltaFiles.Whole whole(LogicalPlan leaf) {
     return FileScans.relation(leaf).location() instanceof KeptDeltaFiles kept ? kept.whole() : null;
   }

@@ -10,7 +10,7 @@ import org.apache.spark.sql.delta.files.TahoeFileIndex;
 
 /**
  * A file index with files of a Delta snapshot, listed without the query that Delta runs over its
- * log: either all files, before Delta skips any of them, or those that were chosen.
+ * log. It has either all files, before Delta skips any of them, or chosen files.
  */
 public final class KeptDeltaFiles extends LateDeltaFiles {
   private static final String CHOSEN = "lakesieve-pruned";

@@ -12,13 +12,12 @@ import org.apache.spark.sql.delta.DeltaLog;
 import org.apache.spark.sql.delta.Snapshot;
 
 /**
- * The Delta tables whose files are listed from memory, and the files of their snapshots as far as
- * there is room.
+ * The Delta tables whose files are listed from memory, and the files of their snapshots, as far as
+ * they fit.
  *
- * <p>A table is one of them once indexes kept few of its files, unless it has too many for the
- * memory. This class keeps the files of a snapshot as long as Delta keeps the snapshot. It keeps
- * those of a table's latest snapshot longer, because the files of the next snapshot follow from
- * them.
+ * <p>A table is added when indexes kept few of its files, unless it has too many files for the
+ * memory. The files of a snapshot are kept as long as Delta keeps the snapshot. The files of a
+ * table's latest snapshot are kept longer, because those of the next snapshot follow from them.
  */
 final class ListedTables {
   private enum State {
@@ -26,7 +25,7 @@ final class ListedTables {
     TOO_LARGE
   }
 
-  // by the locations of the tables; asked for each plan, so without a lock
+  // by the locations of the tables; read for each plan, and therefore without a lock
   private final Map<String, State> states = new ConcurrentHashMap<>();
 
   private final Map<Snapshot, SnapshotFiles> bySnapshot = new WeakHashMap<>();
@@ -60,7 +59,7 @@ final class ListedTables {
       if (known != null) return known;
       before = latest.get(table);
     }
-    // outside of the lock: listing a large table takes seconds
+    // outside the lock, because listing a large table takes seconds
     SnapshotFiles files = before == null ? null : before.after(snapshot, secret);
     if (files == null) files = new SnapshotFiles(snapshot, secret);
     long room = PythonPlanner.roomOfManifests();

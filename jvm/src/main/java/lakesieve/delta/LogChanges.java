@@ -26,15 +26,15 @@ import org.apache.spark.sql.delta.actions.RemoveFile;
 import scala.collection.Iterator;
 
 /**
- * What some commits of a Delta table did to its data files: the files that they name, and which of
- * these are there after the last commit.
+ * The changes that some commits of a Delta table made to its data files: the files that they name,
+ * and which of these exist after the last commit.
  */
 public final class LogChanges {
   private static final int MOST_COMMITS = 100;
   private static final long MOST_BYTES = 32L << 20;
 
   /**
-   * What tells a data file from others, as in Delta's protocol.
+   * The identity of a data file, as in Delta's protocol.
    *
    * @param path absolute, see {@link DeltaFiles#path}
    * @param deletionVector unique id of its deletion vector; empty without one
@@ -74,7 +74,7 @@ public final class LogChanges {
     return Optional.of(changes);
   }
 
-  /** Find the commit of a version; empty where it is not in the log by that name. */
+  /** Find the commit of a version; empty if the log has no such file. */
   public static Optional<FileStatus> commit(Snapshot snapshot) {
     DeltaLog log = snapshot.deltaLog();
     long version = snapshot.version();
@@ -91,7 +91,7 @@ public final class LogChanges {
     return named.contains(key(file));
   }
 
-  /** Files that were added, and not removed again. */
+  /** Files that were added and not removed again. */
   public Collection<AddFile> added() {
     return added.values();
   }

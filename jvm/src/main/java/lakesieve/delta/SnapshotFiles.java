@@ -22,17 +22,17 @@ import org.apache.spark.sql.delta.Snapshot;
 import org.apache.spark.sql.delta.actions.AddFile;
 
 /**
- * The data files of a Delta snapshot in little memory: they are packed in groups, and a group is
- * unpacked where one of its files may be kept.
+ * The data files of a Delta snapshot in little memory. They are packed in groups, and a group is
+ * unpacked only if one of its files may be kept.
  *
- * <p>The files are listed once, those of large tables a part of the log at a time. The files of a
- * later version follow from them by the commits in between.
+ * <p>The files are listed once; for large tables, one part of the log at a time. The files of a
+ * later version follow from them and the commits in between.
  */
 public final class SnapshotFiles {
-  // of more files Delta's log is read in its parts, which takes a job for each
+  // with more files, Delta's log is read in parts, which takes a job for each part
   private static final long MOST_AT_ONCE = 20_000;
   private static final int GROUP_SIZE = 256;
-  // the place of the statistics in an AddFile, which a scan does not need once it is planned
+  // the position of the statistics in an AddFile, which a planned scan does not need
   private static final int STATS = 5;
 
   /**
@@ -79,7 +79,7 @@ public final class SnapshotFiles {
   }
 
   /**
-   * Return the files of a later version of the table, by what its commits changed.
+   * Return the files of a later version of the table, from the changes of its commits.
    *
    * @return null where that is not certain: without the log of the commits in between, or where the
    *     version has another number of files, or of bytes, than Delta notes for it
@@ -88,12 +88,12 @@ public final class SnapshotFiles {
     try {
       return followed(snapshot, secret);
     } catch (Exception e) {
-      return null; // a log that cannot be read: Delta says so, if it needs it
+      return null; // the log cannot be read; Delta says so, if it needs it
     }
   }
 
   private SnapshotFiles followed(Snapshot snapshot, byte[] secret) throws Exception {
-    // what Delta has written with the version; the snapshot's own count takes a job
+    // the number that Delta has written with the version; the snapshot's own count takes a job
     var checksum = snapshot.checksumOpt();
     if (commit == null || checksum.isEmpty()) return null;
     if (!table.equals(snapshot.metadata().id())) return null;
@@ -103,7 +103,7 @@ public final class SnapshotFiles {
     CatalogueFiles named = changes.named(secret);
     List<AddFile> rest = new ArrayList<>(changes.added());
     for (PackedGroup group : groups(secret)) {
-      // a group that is not full, the last one, gets more files
+      // the last group, if it is not full, gets more files
       boolean isFull = group.digests().files() == GROUP_SIZE;
       if (isFull && !group.digests().hasAny(named)) {
         later.add(group);
@@ -150,7 +150,7 @@ public final class SnapshotFiles {
     return all;
   }
 
-  /** The files of the groups in which one may be kept. */
+  /** The files of the groups in which a file may be kept. */
   public List<AddFile> candidates(KeepSet keep) throws Exception {
     List<AddFile> candidates = new ArrayList<>();
     for (PackedGroup group : groups(keep.secret())) {
@@ -178,7 +178,7 @@ public final class SnapshotFiles {
     return groups();
   }
 
-  /** Add files in groups of their order. */
+  /** Add files in groups, in their order. */
   private void pack(Iterator<AddFile> files) throws Exception {
     List<AddFile> group = new ArrayList<>(GROUP_SIZE);
     while (files.hasNext()) {

@@ -7,8 +7,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The child process of this driver: started when it is first needed, and again when it ended. It is
- * started again at once the first time, later after pauses that double.
+ * The child process of this driver. It is started when it is first needed, and again after it
+ * ended: the first time at once, later after pauses that double.
  */
 public final class Companion {
   private static final Logger LOG = LoggerFactory.getLogger("lakesieve");
@@ -49,7 +49,7 @@ public final class Companion {
     long pause = notBefore - System.nanoTime();
     if (failures > 1 && pause > 0) {
       long seconds = TimeUnit.NANOSECONDS.toSeconds(pause) + 1;
-      throw noAnswer(failure + "; tried again in " + seconds + " s");
+      throw noAnswer(failure + "; next attempt in " + seconds + " s");
     }
     try {
       CompanionProcess started = new CompanionProcess(python, version);
@@ -71,6 +71,6 @@ public final class Companion {
     int doublings = Math.min(Math.max(failures - 2, 0), MOST_DOUBLINGS);
     notBefore =
         System.nanoTime() + Math.min(SHORTEST_PAUSE_NANOS << doublings, LONGEST_PAUSE_NANOS);
-    LOG.warn("the companion process failed, queries read all files meanwhile: {}", reason);
+    LOG.warn("the companion process failed; queries read all files until then: {}", reason);
   }
 }

@@ -21,20 +21,19 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * One child process in Python, which answers the requests of all sessions and threads over its
- * pipes.
+ * One Python child process, which answers the requests of all sessions and threads over its pipes.
  *
  * <p>The frames on the pipes are specified in {@code
  * docs/design/0030-the-protocol-between-jvm-and-python.md}.
  *
- * <p>Three threads serve the pipes: one writes requests, one reads answers, one copies what the
- * child complains of into the driver's log.
+ * <p>Three threads serve the pipes: one writes requests, one reads answers, and one copies the
+ * child's error output into the driver's log.
  */
 public final class CompanionProcess {
-  /** The code of what goes wrong with the child. */
+  /** The code of failures of the child. */
   public static final String FAILED = "companion-failed";
 
-  /** Opens a session: its name, a newline, and its settings as JSON. Has no answer. */
+  /** Opens a session: its name, a newline, and its settings as JSON. It has no answer. */
   public static final int OPEN = 1;
 
   /** A request of the rule: the session's name, a newline, and the request. */
@@ -45,19 +44,19 @@ public final class CompanionProcess {
   private static final int HEAD = 17; // bytes of a frame before its text
   private static final int ANSWER = 0;
   private static final int LARGEST = 1 << 30;
-  // what a terminal would obey, as in printable.py
+  // characters that a terminal would obey, as in printable.py
   private static final String UNSAFE =
       "[\\p{Cntrl}\\x80-\\x9f\\x{61c}\\x{200e}\\x{200f}\\x{2028}-\\x{202e}\\x{2066}-\\x{2069}]";
   private static final Duration SILENCE = Duration.ofSeconds(10);
 
   private final Process process;
-  // the child is ended when it says nothing for this long while requests are open
+  // the child is ended if it sends nothing for this long while requests are open
   private final long silenceNanos;
   private final BlockingQueue<byte[]> frames = new LinkedBlockingQueue<>();
   private final Map<Long, CompletableFuture<String>> waiting = new ConcurrentHashMap<>();
   private final AtomicLong numbers = new AtomicLong();
   private final long started = System.nanoTime();
-  // requests that have no answer yet, also those for which nobody waits any more
+  // requests without an answer, including those whose caller no longer waits
   private int open = 0;
   private long silentSince = 0;
   private volatile boolean answered = false;
@@ -76,7 +75,7 @@ public final class CompanionProcess {
 
   CompanionProcess(String python, String version, Duration silence) throws IOException {
     silenceNanos = silence.toNanos();
-    // -P: not the modules of the folder that the driver happens to be in
+    // -P: do not load modules from the driver's current folder
     process =
         new ProcessBuilder(python, "-P", "-m", "lakesieve.planner.companion", version).start();
     start("writer", this::writeRequests);
@@ -89,12 +88,12 @@ public final class CompanionProcess {
     return ended;
   }
 
-  /** Whether the child worked for a while. */
+  /** True if the child worked for a while. */
   public boolean isProven() {
     return answered && System.nanoTime() - started > silenceNanos;
   }
 
-  /** Send something that has no answer. */
+  /** Send a message that has no answer. */
   public void send(int kind, String text) {
     frames.add(frame(0, kind, text));
   }
@@ -108,7 +107,7 @@ public final class CompanionProcess {
     Long number = numbers.incrementAndGet();
     var answer = new CompletableFuture<String>();
     waiting.put(number, answer);
-    // an end before this line may have missed the new request, a later one fails it
+    // an end before this line may have missed the new request; a later end makes it fail
     if (ended != null) answer.completeExceptionally(failure(ended));
     synchronized (this) {
       if (open++ == 0) silentSince = System.nanoTime();
@@ -129,13 +128,13 @@ public final class CompanionProcess {
     }
   }
 
-  /** End the child, for a reason; all who wait for an answer are told the first reason. */
+  /** End the child. All callers that wait get the first reason. */
   public void end(String reason) {
     synchronized (this) {
       if (ended == null) ended = reason;
     }
     process.destroyForcibly();
-    // wakes the writer, which looks whether the child has ended
+    // wakes the writer, which checks whether the child has ended
     frames.add(new byte[0]);
     for (var answer : waiting.values()) answer.completeExceptionally(failure(ended));
   }
@@ -177,7 +176,9 @@ public final class CompanionProcess {
         .array();
   }
 
-  /** Write frames in a thread of its own: a child that does not read holds nobody else up. */
+  /**
+   * Write frames in a separate thread, so that a child that does not read blocks no other thread.
+   */
   private void writeRequests() {
     try (OutputStream out = process.getOutputStream()) {
       while (ended == null) {
@@ -185,18 +186,18 @@ public final class CompanionProcess {
         out.flush();
       }
     } catch (IOException | InterruptedException e) {
-      // the thread that reads answers hears of the end
+      // the thread that reads answers notices the end
     }
   }
 
-  /** Hand answers to those who wait for them, until the child ends. */
+  /** Pass answers to their callers until the child ends. */
   private void readAnswers() {
     try (var in = new DataInputStream(new BufferedInputStream(process.getInputStream()))) {
       while (true) {
         int mark = in.readInt();
         int length = in.readInt();
         if (mark != MARK || length < 0 || length > LARGEST) {
-          end("what it wrote is no answer");
+          end("it wrote something that is not an answer");
           return;
         }
         long number = in.readLong();
@@ -205,7 +206,7 @@ public final class CompanionProcess {
         in.readFully(content);
         hear();
         var answer = waiting.get(number);
-        if (answer == null) continue; // nobody waits any more
+        if (answer == null) continue; // the caller no longer waits
         String text = new String(content, StandardCharsets.UTF_8);
         if (kind == ANSWER) {
           answer.complete(text);
@@ -230,7 +231,7 @@ public final class CompanionProcess {
     return complaint.isEmpty() ? status : status + ", " + complaint;
   }
 
-  /** Copy what the child complains of into the driver's log. */
+  /** Copy the child's error output into the driver's log. */
   private void copyComplaints() {
     try (var lines = process.errorReader(StandardCharsets.UTF_8)) {
       for (String line = lines.readLine(); line != null; line = lines.readLine()) {
@@ -239,7 +240,7 @@ public final class CompanionProcess {
         LOG.warn("companion: {}", safe);
       }
     } catch (IOException e) {
-      // the child is gone
+      // the child has ended
     }
   }
 }

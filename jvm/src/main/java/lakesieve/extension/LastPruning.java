@@ -14,7 +14,8 @@ import scala.Option;
 import scala.Tuple3;
 
 /**
- * The table function that tells what the latest query of the session skipped, a row for each scan.
+ * The table function that shows what the latest query of the session skipped, with a row for each
+ * scan.
  */
 public final class LastPruning {
   private static final String NAME = "lakesieve_last_pruning";
@@ -38,13 +39,13 @@ public final class LastPruning {
         arguments -> rows());
   }
 
-  /** The plan of the rows: the report is in the plan as one JSON text. */
+  /** The plan of the rows, which contains the report as one JSON text. */
   private static LogicalPlan rows() {
     SparkSession session = ClassicSessions.active();
     PruningRule rule = SessionRule.of(session);
     byte[] report =
         (rule == null ? SparkCheck.report() : rule.readReport()).getBytes(StandardCharsets.UTF_8);
-    // in base64, so that nothing in it needs to be quoted
+    // in base64, so that it needs no quoting
     String text = "decode(unbase64('" + Base64.getEncoder().encodeToString(report) + "'), 'UTF-8')";
     try {
       return ClassicSessions.state(session)

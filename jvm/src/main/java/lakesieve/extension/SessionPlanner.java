@@ -19,7 +19,7 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.internal.SQLConf$;
 
-/** The rule's way to the companion process, for one session. */
+/** Sends the rule's requests to the companion process, for one session. */
 public final class SessionPlanner implements Function<String, String> {
   private static final String PYTHON = "spark.lakesieve.python";
   private static final String LOCATIONS = "spark.lakesieve.locations";
@@ -27,10 +27,10 @@ public final class SessionPlanner implements Function<String, String> {
   private static final List<String> HADOOP =
       List.of("fs.s3a.", "fs.azure.", "fs.gs.", "google.cloud.auth.");
   private static final ObjectMapper JSON = new ObjectMapper();
-  // beyond the time that the answer itself takes care of
+  // extra time, beyond the limit that Python enforces itself
   private static final long MORE_MILLIS = 1000;
   private static final long DIGESTS_MILLIS = 10_000;
-  // Hadoop's settings are many, and seldom change
+  // Hadoop has many settings, and they seldom change
   private static final long KNOWN_NANOS = TimeUnit.SECONDS.toNanos(30);
 
   /** The settings of lakesieve that a user may change in the session. */
@@ -42,15 +42,15 @@ public final class SessionPlanner implements Function<String, String> {
 
   private final String name = UUID.randomUUID().toString();
   private final String version;
-  // what is kept by session must not keep it
+  // weak, because what is stored by session must not keep the session alive
   private final WeakReference<SparkSession> session;
-  // what the process was told, and when Hadoop's settings were read for it
+  // the settings that the process has, and when Hadoop's settings were read for it
   private CompanionProcess process;
   private Chosen chosen;
   private String document = "";
   private long read = 0;
 
-  /** Make it for a session; the version is that of lakesieve. */
+  /** Make a planner for a session; the version is that of lakesieve. */
   public SessionPlanner(SparkSession session, String version) {
     this.session = new WeakReference<>(session);
     this.version = version;
@@ -59,14 +59,14 @@ public final class SessionPlanner implements Function<String, String> {
   /** Answer a request. */
   @Override
   public String apply(String request) {
-    // a setting of the application: who may send queries may not start programs
+    // a setting of the application: users who may send queries must not be able to start programs
     String python = SparkEnv$.MODULE$.get().conf().get(PYTHON, "python3").trim();
     CompanionProcess companion = Companion.process(python, version);
     open(companion, Chosen.of(SQLConf$.MODULE$.get()));
     return companion.ask(name + "\n" + request, millis(request));
   }
 
-  /** Tell a process the settings of the session, if it does not know them. */
+  /** Send the settings of the session to a process, unless it has them already. */
   private synchronized void open(CompanionProcess companion, Chosen now) {
     boolean isOld = System.nanoTime() - read > KNOWN_NANOS;
     String next = isOld || !now.equals(chosen) ? document(now) : document;
@@ -91,7 +91,7 @@ public final class SessionPlanner implements Function<String, String> {
     }
   }
 
-  /** Hadoop's settings of object stores, in order of their names. */
+  /** Hadoop's settings of object stores, sorted by name. */
   private static Map<String, String> hadoop(SparkSession spark) {
     Map<String, String> settings = new TreeMap<>();
     for (String prefix : HADOOP) {

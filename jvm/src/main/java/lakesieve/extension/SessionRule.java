@@ -13,7 +13,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.slf4j.LoggerFactory;
 
-/** Leaves plans as they are; at the first one, the session gets the pruning rule. */
+/** Leaves plans unchanged. At the first plan, it installs the pruning rule in the session. */
 public final class SessionRule extends Rule<LogicalPlan> {
   private static final Map<SparkSession, PruningRule> RULES =
       Collections.synchronizedMap(new WeakHashMap<>());
@@ -28,7 +28,7 @@ public final class SessionRule extends Rule<LogicalPlan> {
     this.version = version;
   }
 
-  /** The pruning rule that the extension gave to a session, or null. */
+  /** The pruning rule that the extension installed in a session, or null. */
   public static PruningRule of(SparkSession session) {
     return RULES.get(session);
   }
@@ -39,7 +39,7 @@ public final class SessionRule extends Rule<LogicalPlan> {
     if (done.getAndSet(true)) return plan;
     try {
       install();
-    } catch (Throwable t) { // also of classes that cannot be linked
+    } catch (Throwable t) { // also errors of classes that cannot be linked
       LoggerFactory.getLogger("lakesieve").warn("no files are skipped in this session: " + t, t);
     }
     return plan;

@@ -6,11 +6,11 @@ import java.util.Map;
 import java.util.WeakHashMap;
 
 /**
- * Data files that a format lists together and that never change, such as those of a manifest:
- * whether any of them is kept is known without listing them again.
+ * Data files that a format lists together and that never change, such as the files of a manifest.
+ * Whether any of them is kept is known without listing them again.
  *
- * <p>Four bytes a file for each catalogue that has some of them, and 16 for their digests, which a
- * catalogue that has all of them holds for the group too.
+ * <p>It takes four bytes a file for each catalogue with some of the files, and 16 bytes a file for
+ * digests. A catalogue with all of the files holds the digests for the group.
  */
 public final class FileGroup {
   private final int files;
@@ -36,7 +36,7 @@ public final class FileGroup {
     while (paths.hasNext()) {
       if (size == digests.length) digests = Arrays.copyOf(digests, 2 * size);
       String path = paths.next();
-      // zeros stand for no path
+      // zeros stand for a file without a path
       byte[] digest = path == null ? new byte[16] : PathSet.digest(secret, FilePaths.normal(path));
       digests[size++] = PathSet.word(digest, 0);
       digests[size++] = PathSet.word(digest, 8);
@@ -50,8 +50,8 @@ public final class FileGroup {
   }
 
   /**
-   * Return the bytes of memory that the group takes. The digests count even where a catalogue holds
-   * them, as the catalogue may be forgotten elsewhere.
+   * Return the bytes of memory that the group takes. The digests count even if a catalogue holds
+   * them, because other code may drop the catalogue.
    */
   public synchronized long bytes() {
     long held = 16L * files + 300L;
@@ -59,7 +59,7 @@ public final class FileGroup {
     return held;
   }
 
-  /** Return true when some file is in a catalogue, without remembering what was found. */
+  /** Return true if some file is in a catalogue, without caching the result. */
   public synchronized boolean hasAny(CatalogueFiles catalogue) {
     for (int ordinal : found(catalogue)) {
       if (ordinal >= 0) return true;
@@ -146,7 +146,9 @@ public final class FileGroup {
       found = count;
     }
 
-    /** Return the ordinals: one object for all groups where a catalogue has none of the files. */
+    /**
+     * Return the ordinals. All groups share one object if the catalogue has none of their files.
+     */
     static Ordinals of(int[] ordinals) {
       Ordinals made = new Ordinals(ordinals);
       return made.found == 0 ? NONE : made;
@@ -154,7 +156,7 @@ public final class FileGroup {
 
     boolean holds(byte[] bits, int start) {
       if (found == 0) return false;
-      // where files are mostly listed in the catalogue's order, a byte tells of eight of them
+      // files are mostly listed in the catalogue's order, so one byte covers eight of them
       boolean inOrder = most - least < 8L * found;
       if (inOrder && !any(bits, start + least, start + most)) return false;
       for (int ordinal : of) {

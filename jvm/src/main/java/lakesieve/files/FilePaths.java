@@ -5,17 +5,18 @@ import java.util.Set;
 import java.util.regex.Pattern;
 
 /**
- * One spelling of a data file's path, whichever reader names it; see tables/paths.py, its twin.
+ * Normalizes the path of a data file, so that all readers spell it alike; see its twin
+ * tables/paths.py.
  *
- * <p>Two files never share a spelling. A path that has its one spelling already is returned itself.
+ * <p>Two files never share a spelling. A path that is normalized already is returned itself.
  */
 public final class FilePaths {
-  // schemes by which one store is called in more than one way
+  // schemes under which one store is called in several ways
   private static final Map<String, String> ALIASES =
       Map.of("s3a", "s3", "s3n", "s3", "abfss", "abfs", "wasbs", "wasb");
-  // schemes whose authority is the name of a host, which has no case
+  // schemes whose authority is a host name, in which case does not matter
   private static final Set<String> BY_HOST = Set.of("hdfs", "webhdfs", "abfs", "wasb");
-  // schemes of file systems, where two slashes are one; in an object store they are two names
+  // schemes of file systems, where two slashes equal one; in an object store they do not
   private static final Set<String> FOLDERS = Set.of("file", "hdfs", "webhdfs");
   private static final Pattern SLASHES = Pattern.compile("//+");
 
@@ -45,7 +46,7 @@ public final class FilePaths {
         scheme.equals("file") && (authority.isEmpty() || lower(authority).equals("localhost"));
     String host = isLocal ? "" : (hasAuthority ? "//" : "") + authority;
     String spelled = scheme + ":" + host + rest;
-    // a million equal texts need not be kept beside those of the scan
+    // interning avoids a million copies of texts that the scan has already
     return spelled.equals(path) ? path : spelled;
   }
 
@@ -69,7 +70,7 @@ public final class FilePaths {
     return -1;
   }
 
-  /** Lower the letters of ASCII alone, of which names of schemes and hosts consist. */
+  /** Lower only ASCII letters, of which names of schemes and hosts consist. */
   private static String lower(String name) {
     char[] letters = name.toCharArray();
     for (int i = 0; i < letters.length; i++) {

@@ -3,8 +3,8 @@ package lakesieve.files;
 import java.util.Map;
 
 /**
- * Which files to keep: those that no index covers, and those that the indexes' answers keep, see
- * {@link Answers}.
+ * The choice of files to keep: those that no index covers, and those that the indexes' answers
+ * keep, see {@link Answers}.
  */
 public final class KeepSet {
   private static final int FEW = 20;
@@ -35,14 +35,14 @@ public final class KeepSet {
   }
 
   /**
-   * Return what distinguishes the scan from scans that keep other files, or null: Spark runs equal
-   * scans once.
+   * Return a text that distinguishes the scan from scans that keep other files, or null. Spark runs
+   * equal scans only once.
    */
   public String mark() {
     return mark;
   }
 
-  /** Return true for few of a scan's files: the format's own statistics would hardly skip more. */
+  /** Return true for few of a scan's files. The format's own statistics would hardly skip more. */
   public static boolean isFew(int kept, int total) {
     return kept <= 1 || kept * FEW <= total;
   }

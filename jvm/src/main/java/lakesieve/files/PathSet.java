@@ -9,11 +9,11 @@ import java.security.NoSuchAlgorithmException;
 import java.security.SecureRandom;
 
 /**
- * A set of data files by digests of their paths, 16 bytes each: a table may have millions.
+ * A set of data files by digests of their paths, 16 bytes each, because a table may have millions.
  *
- * <p>A digest is the first half of SHA-256 of a secret and the path. Two of a billion paths have
- * the same one with a chance below 2^-68, and nobody who does not know the secret can name a file
- * so that they do.
+ * <p>A digest is the first half of the SHA-256 of a secret and the path. Among a billion paths, the
+ * probability that two have the same digest is below 2^-68. Nobody who does not know the secret can
+ * name files so that their digests are equal.
  */
 public final class PathSet {
   private static final VarHandle WORDS =
@@ -55,7 +55,9 @@ public final class PathSet {
     }
   }
 
-  /** Return a text that sets of the same paths have in this process, and no other set has. */
+  /**
+   * Return a text that is equal for sets of the same paths in this process, and differs otherwise.
+   */
   public String mark() {
     long first = 0;
     long second = 0;
@@ -67,7 +69,7 @@ public final class PathSet {
   }
 
   private void put(long first, long second) {
-    // room first: at most two thirds are taken
+    // make room first: at most two thirds of the slots are used
     if (3L * (size + 1) > table.length) grow();
     int at = slot(first, second);
     if (table[at] == first && table[at + 1] == second) return;

@@ -17,8 +17,8 @@ public final class FileRelations {
   }
 
   /**
-   * Copy a leaf for raw reads, which fail where a file cannot be read, whatever the session
-   * ignores: an index would say of such a file that it holds nothing.
+   * Copy a leaf for raw reads. These fail if a file cannot be read, even if the session ignores
+   * such files: otherwise an index would record that the file holds nothing.
    */
   public static LogicalPlan strict(LogicalPlan leaf) {
     HadoopFsRelation relation = FileScans.relation(leaf);
@@ -44,7 +44,7 @@ public final class FileRelations {
             old.fileFormat(),
             options,
             old.sparkSession());
-    // the number of arguments differs between versions, that the relation is the first does not
+    // the number of arguments differs between versions, but the first is always the relation
     Object[] arguments = Scala.list(((LogicalRelation) leaf).productIterator().toSeq()).toArray();
     arguments[0] = relation;
     return leaf.makeCopy(arguments);

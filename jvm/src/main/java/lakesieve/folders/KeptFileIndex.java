@@ -10,9 +10,9 @@ import org.apache.spark.sql.types.StructType;
 import scala.Option;
 
 /**
- * A file index without some of its files; partition pruning goes on in the index behind it.
+ * A file index that leaves out some files. The index behind it still does partition pruning.
  *
- * <p>It leaves out the files that are named, so that a file that came since is read.
+ * <p>It names the files to leave out, so that a file that was added meanwhile is read.
  */
 public final class KeptFileIndex extends FileIndexInFront {
   private final PathSet skipped;

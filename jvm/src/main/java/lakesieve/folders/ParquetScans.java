@@ -18,8 +18,8 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 import org.apache.spark.sql.execution.datasources.v2.parquet.ParquetScan;
 
 /**
- * Reads of Parquet directories, by path or as catalog tables: their file index is wrapped by one
- * that leaves files out. A file is known by its path, size and modification time.
+ * Reads of Parquet directories, by path or as catalog tables. Their file index is wrapped in an
+ * index that leaves files out. A file is identified by path, size and modification time.
  */
 public final class ParquetScans extends ScanAdapter {
   @Override
@@ -36,7 +36,7 @@ public final class ParquetScans extends ScanAdapter {
         return "read with the option " + option;
       }
     }
-    // such columns are bound by the ids in the files, others by name
+    // such columns are matched by the ids in the files, others by name
     boolean hasIds = FileScans.relation(leaf).schema().json().contains("parquet.field.id");
     return hasIds ? "schema with field ids" : null;
   }
@@ -88,7 +88,7 @@ public final class ParquetScans extends ScanAdapter {
       String identity = FolderFiles.identity(file);
       String path = FilePaths.normal(identity);
       if (!keep.keeps(path)) {
-        // a list made some time ago may name a file that was rewritten since
+        // an older listing may name a file that was rewritten since
         if (current == null) current = FolderFiles.currentIdentities(FileScans.relation(leaf));
         if (current.contains(identity)) {
           skipped.add(identity);
@@ -128,7 +128,9 @@ public final class ParquetScans extends ScanAdapter {
     return isOfConnector(leaf) ? null : super.option(leaf, name);
   }
 
-  /** Return true for a leaf that reads Parquet by Spark's connector API, which is left as it is. */
+  /**
+   * Return true for a leaf that reads Parquet with Spark's connector API, which stays unchanged.
+   */
   private static boolean isOfConnector(LogicalPlan leaf) {
     return leaf instanceof DataSourceV2ScanRelation read && read.scan() instanceof ParquetScan;
   }

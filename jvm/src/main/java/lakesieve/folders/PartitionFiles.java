@@ -16,8 +16,8 @@ import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 
 /**
- * The files of a directory that Spark itself leaves by conditions on partition columns. Spark
- * leaves out the others when it plans the scan, which is after the rules of the optimizer.
+ * The files of a directory that Spark itself selects by conditions on partition columns. Spark
+ * skips the other files when it plans the scan, which is after the rules of the optimizer.
  */
 final class PartitionFiles {
   private PartitionFiles() {}

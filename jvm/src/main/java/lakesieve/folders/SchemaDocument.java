@@ -42,8 +42,8 @@ public final class SchemaDocument {
             + conf.get("spark.sql.parquet.int96RebaseModeInRead");
     boolean isShifted = "true".equals(conf.get("spark.sql.parquet.int96TimestampConversion"));
     String zone = isShifted ? " " + conf.get("spark.sql.session.timeZone") : "";
-    // the default of Spark 3.5 fails where that of Spark 4 reads another value; elsewhere both read
-    // the same
+    // in one case, the default of Spark 3.5 fails and that of Spark 4 reads another value;
+    // otherwise both read the same
     document.put("times", modes.replace("EXCEPTION", "CORRECTED") + zone);
     document.put("partitioning", partitioning);
     document.put("schema", JSON.readTree(schema));

@@ -17,7 +17,7 @@ public final class ForwardingProxy {
   /** Answers the calls of a proxy, except those of {@code equals} and {@code hashCode}. */
   @FunctionalInterface
   public interface Answers {
-    /** Answer one call, by {@link Call#forward} where nothing differs. */
+    /** Answer one call; {@link Call#forward} passes it on unchanged. */
     Object answer(Call call) throws Throwable;
   }
 

@@ -18,14 +18,14 @@ import org.apache.spark.sql.execution.datasources.v2.V2ScanRelationPushDown;
 import org.apache.spark.sql.internal.SQLConf;
 
 /**
- * Makes the scans of Iceberg tables of very many files a little before Spark does, and has them
- * pruned before Iceberg plans them. So manifests without a file to read are not read either.
+ * Makes the scans of Iceberg tables with very many files slightly earlier than Spark, and prunes
+ * them before Iceberg plans them. So manifests without a file to read are not read either.
  *
- * <p>Spark makes the scans by the same rule in the next batch of its optimizer. Right behind it, in
- * the same batch, it has Iceberg plan them.
+ * <p>Spark makes the scans with the same rule in the next batch of its optimizer. Right after that,
+ * in the same batch, it lets Iceberg plan them.
  */
 public final class IcebergListing extends Rule<LogicalPlan> {
-  /** The setting for the number of data files from which on a table has very many. */
+  /** The setting for the number of data files from which on a table counts as very large. */
   public static final String MANY_FILES = "spark.lakesieve.iceberg.manyFiles";
 
   private static final String DEFAULT = "5000";
@@ -38,12 +38,12 @@ public final class IcebergListing extends Rule<LogicalPlan> {
     this.scans = scans;
   }
 
-  /** Put the rule into a session with the pruning rule; returns whether it could be. */
+  /** Install the rule in a session with the pruning rule. Return whether it succeeded. */
   static boolean install(SparkSession spark, PruningRule rule, IcebergScans scans) {
     return EarlyRules.install(spark, "iceberg", new IcebergListing(rule, scans));
   }
 
-  /** The plan with its scans made and pruned, where one of them may be of very many files. */
+  /** The plan with its scans made and pruned, if one of them may have very many files. */
   @Override
   public LogicalPlan apply(LogicalPlan plan) {
     // Spark plans the scans of commands again, and visits subqueries again in the outer plan
@@ -55,7 +55,7 @@ public final class IcebergListing extends Rule<LogicalPlan> {
       rule.pruneEarly(made, scans);
       return made;
     } catch (Exception e) {
-      return plan; // Spark reports what is wrong, if anything is
+      return plan; // Spark reports the problem, if there is one
     }
   }
 
@@ -70,7 +70,7 @@ public final class IcebergListing extends Rule<LogicalPlan> {
     return false;
   }
 
-  /** Data files of a table as its current version counts them; 0 where it does not. */
+  /** Number of data files that the table's current version states, or 0 if it does not. */
   private static long files(Table table) {
     Snapshot snapshot = table.currentSnapshot();
     if (snapshot == null) return 0;

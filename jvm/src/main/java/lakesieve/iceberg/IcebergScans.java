@@ -35,7 +35,7 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 
 /** Iceberg batch scans: their planned tasks are filtered by data file and handed back. */
 public final class IcebergScans extends ScanAdapter {
-  // scans that were planned here, over some of their manifests
+  // scans that were planned here from some of their manifests
   private final IdentitySet planned = new IdentitySet();
 
   @Override
@@ -67,9 +67,9 @@ public final class IcebergScans extends ScanAdapter {
   }
 
   /**
-   * The condition of the command when the leaf is a copy-on-write scan, which stands below filters
-   * that pick the rows to keep. The write replaces the files that the scan has when it commits, and
-   * every row of these files is read.
+   * The condition of the command if the leaf is a copy-on-write scan. Such a scan is below filters
+   * that select the rows to keep. When the write commits, it replaces the scan's files, and every
+   * row of these files is read.
    */
   @Override
   public Map<String, Object> changedRows(LogicalPlan plan, LogicalPlan leaf) {
@@ -171,7 +171,7 @@ public final class IcebergScans extends ScanAdapter {
       throws Exception {
     Scan scan = scan(leaf);
     ResidualEvaluator all = ResidualEvaluator.unpartitioned(Expressions.alwaysTrue());
-    // JSON of a table's schema takes long, and all tasks have the same
+    // writing a table's schema as JSON is slow, and all tasks have the same schema
     String schema = null;
     Map<Integer, String> specs = new HashMap<>();
     List<PartitionScanTask> raw = new ArrayList<>();

@@ -28,12 +28,12 @@ import org.apache.iceberg.io.SupportsStorageCredentials;
 import org.apache.iceberg.util.ThreadPools;
 
 /**
- * The live files of manifests, each read once by this process: a manifest never changes. The least
- * recently used go when together they take more bytes than they may.
+ * The live files of manifests. This process reads each manifest once, because it never changes. If
+ * together they take too many bytes, the least recently used are dropped.
  *
- * <p>All sessions share them. The same path is another manifest at another endpoint, and one that
- * other credentials may not read. So a manifest is known by its path and by the settings of the
- * file IO that reads it.
+ * <p>All sessions share them. At another endpoint, the same path is another manifest, and other
+ * credentials may not be allowed to read it. So a manifest is identified by its path and by the
+ * settings of the file IO that reads it.
  */
 public final class KnownManifests {
   /**
@@ -48,7 +48,7 @@ public final class KnownManifests {
   private KnownManifests() {}
 
   /**
-   * The files of some manifests of a table; reads the manifests that are not known.
+   * The files of some manifests of a table. It reads the manifests that are not known.
    *
    * @param secret that the digests of paths begin with
    * @param limit bytes of memory that all known manifests may take together
@@ -78,7 +78,7 @@ public final class KnownManifests {
     return Arrays.asList(groups);
   }
 
-  /** A digest of the settings of a file IO, or the file IO itself where they are not known. */
+  /** A digest of the settings of a file IO, or the file IO itself if its settings are unknown. */
   private static Object store(FileIO io, byte[] secret) throws NoSuchAlgorithmException {
     String settings = settings(io);
     if (settings == null) return new IdentitySet.Ref(io, null);
@@ -90,7 +90,7 @@ public final class KnownManifests {
 
   /** Everything that decides which files a file IO reads, with its credentials; may be null. */
   private static String settings(FileIO io) {
-    // it does not show the configuration of the file IO that it wraps
+    // it does not expose the configuration of the file IO that it wraps
     if (io instanceof EncryptingFileIO) return null;
     try {
       if (io.properties() == null) return null;
@@ -103,7 +103,7 @@ public final class KnownManifests {
       }
       Configuration conf = hadoopConf(io);
       if (conf != null) {
-        // file systems, and the servers behind the logical names of HDFS
+        // settings of file systems, and of the servers behind the logical names of HDFS
         for (String prefix : List.of("fs.", "dfs.")) {
           settings.append(new TreeMap<>(conf.getPropsWithPrefix(prefix)));
         }
@@ -114,9 +114,9 @@ public final class KnownManifests {
     }
   }
 
-  /** Hadoop's configuration, where the file IO reads by one. */
+  /** Hadoop's configuration, if the file IO uses one. */
   private static Configuration hadoopConf(FileIO io) {
-    // Iceberg's interface extends Hadoop's until 1.11 only
+    // Iceberg's interface extends Hadoop's only until 1.11
     if (io instanceof HadoopConfigurable own) return own.getConf();
     return io instanceof Configurable other ? other.getConf() : null;
   }
@@ -141,7 +141,7 @@ public final class KnownManifests {
   private static void forget(long limit) {
     long held = 0;
     for (FileGroup group : KNOWN.values()) held += group.bytes();
-    // an access order: the least recently used comes first
+    // the map is in access order: the least recently used entry is first
     var groups = KNOWN.values().iterator();
     while (held > limit && groups.hasNext()) {
       held -= groups.next().bytes();

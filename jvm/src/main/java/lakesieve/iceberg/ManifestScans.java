@@ -19,14 +19,14 @@ import org.apache.iceberg.io.CloseableIterable;
 import org.apache.spark.sql.connector.read.Scan;
 
 /**
- * Plans scans of very many files, which Iceberg has not planned yet, over the manifests that list a
- * file to be read. No other manifest is opened.
+ * Plans scans of very many files, which Iceberg has not planned yet, from the manifests that list a
+ * file to read. No other manifest is opened.
  *
- * <p>Iceberg's own scan does the planning, of a table whose snapshot has these manifests alone. So
+ * <p>Iceberg's own scan does the planning, for a table whose snapshot has only these manifests. So
  * row filters, delete files, row ids and metrics are the same as with all manifests.
  *
- * <p>Private members of Iceberg's core scans are read by name: its builders make a scan of a table
- * from scratch only, and the filters, columns and options of an existing scan must stay.
+ * <p>Private members of Iceberg's core scans are read by name. Iceberg's builders can only make a
+ * new scan of a table, but the filters, columns and options of the existing scan must stay.
  */
 public final class ManifestScans {
   private static final String BASE = "org.apache.iceberg.BaseScan";
@@ -63,7 +63,7 @@ public final class ManifestScans {
     return (int) Math.min(files, Integer.MAX_VALUE);
   }
 
-  /** The tasks of an open scan for files that are to be read, and for some others. */
+  /** The tasks of an open scan for files that are to be read, and possibly for some others. */
   static List<FileScanTask> planned(Scan scan, KeepSet keep) throws Exception {
     SnapshotScan<?, ?, ?> inner = inner(scan);
     Table table = inner.table();
@@ -97,7 +97,7 @@ public final class ManifestScans {
     if (inner instanceof BatchScanAdapter) {
       inner = PrivateMembers.field(inner, BatchScanAdapter.class, "scan");
     }
-    // classes that these derive from, such as scans of metadata tables, plan in other ways
+    // subclasses of these, such as scans of metadata tables, plan in other ways
     boolean known =
         inner instanceof SnapshotScan
             && (inner.getClass() == DataTableScan.class
@@ -116,7 +116,7 @@ public final class ManifestScans {
     return made;
   }
 
-  /** A table of which one snapshot has no other manifests of data files than the chosen ones. */
+  /** A table whose snapshot has only the chosen manifests of data files. */
   private static Table withManifests(Table table, Snapshot snapshot, List<ManifestFile> chosen) {
     Snapshot narrow =
         ForwardingProxy.of(

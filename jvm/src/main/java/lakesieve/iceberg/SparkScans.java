@@ -21,17 +21,17 @@ public final class SparkScans {
   private static final String PACKAGE = "org.apache.iceberg.spark.source.";
   private static final String BATCH = PACKAGE + "SparkBatchQueryScan";
   private static final String COPY_ON_WRITE = PACKAGE + "SparkCopyOnWriteScan";
-  // reads the rows that were appended since a snapshot, from Iceberg 1.12 on
+  // reads the rows that were appended since a snapshot; from Iceberg 1.12 on
   private static final String APPENDED = PACKAGE + "SparkIncrementalAppendScan";
   private static final List<String> SCANS = List.of(BATCH, COPY_ON_WRITE, APPENDED);
-  // the superclass that plans
+  // the superclass that does the planning
   private static final String PLANNING = PACKAGE + "SparkPartitioningAwareScan";
 
   private static final String TABLE = "table";
   private static final String SCHEMA = "schema";
   private static final String SNAPSHOT = "snapshotId";
   private static final String RESET_TASKS = "resetTasks";
-  // a method, which plans, and the field behind it
+  // a method that plans, and the field behind it
   private static final String TASKS = "tasks";
   private static final String INNER = "scan";
   // runtimeFilters until 1.10, runtimeFilterExpressions since

@@ -12,15 +12,15 @@ import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.trees.TreePattern;
 
 /**
- * Two expressions, one of each side of a join, that are equal in rows that match.
+ * Two expressions, one from each side of a join, that are equal in matching rows.
  *
  * @param left in the columns of the left side, or a literal
  * @param right in the columns of the right side, or a literal
  */
 record EqualPair(Expression left, Expression right) {
   /**
-   * Return the pairs of a join. A literal is of either side: Spark puts the values of a source of
-   * one row into the condition of a MERGE.
+   * Return the pairs of a join. A literal can belong to either side: if the source of a MERGE is a
+   * single row, Spark puts its values into the condition.
    */
   static List<EqualPair> of(Join join) {
     List<EqualPair> pairs = new ArrayList<>();
@@ -57,8 +57,8 @@ record EqualPair(Expression left, Expression right) {
   }
 
   /**
-   * Return pairs in the columns below a projection of one side, without those that the projection
-   * computes in another way.
+   * Return the pairs in the columns below a projection of one side, without columns that the
+   * projection computes.
    */
   static List<EqualPair> below(Project project, List<EqualPair> pairs, boolean ofLeft) {
     ProjectedColumns columns = new ProjectedColumns(project);

@@ -18,22 +18,22 @@ import org.apache.spark.sql.catalyst.plans.logical.MergeRows;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 
 /**
- * Takes files out of scans by the keys of the joins above them.
+ * Skips files of scans by the keys of the joins above them.
  *
- * <p>Where rows of a scan are of no use without a partner in the other side of an equi-join, and
- * that side is small, the side is run once, its rows replace it in the plan, and the scan keeps the
- * files that can hold one of its keys. Joins are taken from the bottom up, so that a side is as
- * small as it can be before it is run. One object for each plan.
+ * <p>This applies if the join drops rows of the scan without a match on the other side, and if that
+ * side is small. The side is run once, and its rows replace it in the plan. The scan keeps the
+ * files that may hold one of its keys. Joins are handled from the bottom up, so that a side is as
+ * small as possible before it is run. Each plan has its own object.
  */
 public final class JoinKeys {
   private static final int FEWEST_FILES = 4;
 
-  /** What the rule does for the joins. */
+  /** The rule's operations for joins. */
   public interface Scans {
-    /** Prune a scan by all keys it has; returns what replaces its topmost node, or null. */
+    /** Prune a scan by all of its keys. Return the node that replaces its topmost node, or null. */
     LogicalPlan prune(FoundScan f) throws Exception;
 
-    /** Leave a leaf as it is when it is visited again. */
+    /** Skip a leaf when it is visited again. */
     void markVisited(LogicalPlan leaf);
 
     /** The plan in a form that can be run. */
@@ -44,7 +44,7 @@ public final class JoinKeys {
   private final JoinSide limits;
   private final PrunableScans prunable;
   private final Map<LogicalPlan, LogicalPlan> replaced;
-  // of the sides that ran
+  // rows of the sides that ran
   private final Map<LogicalPlan, InternalRow[]> rows = new IdentityHashMap<>();
 
   /**
@@ -79,15 +79,15 @@ public final class JoinKeys {
   }
 
   private void visitPlans(Expression e) {
-    // the copy of a join's side, for partition pruning, changes with the side itself
+    // the copy of a join's side for partition pruning changes together with the side
     if (e instanceof DynamicPruningSubquery) return;
     if (e instanceof PlanExpression<?> expression) visit((LogicalPlan) expression.plan(), false);
     for (Expression child : Scala.list(e.children())) visitPlans(child);
   }
 
   /**
-   * Whether a MERGE leaves target rows without a partner as they are: the only clause about those
-   * is the last, with which copy-on-write carries them over.
+   * Whether a MERGE leaves unmatched target rows as they are: its only clause about them is the
+   * last one, with which copy-on-write carries them over.
    */
   private static boolean carriesOver(MergeRows n) {
     return n.notMatchedBySourceInstructions().size() == 1;
@@ -106,7 +106,7 @@ public final class JoinKeys {
     if (leftIsSmall) pruneByKeys(join.right(), lefts);
   }
 
-  /** Run a side and prune scans by its keys; false when the scans stay as they are. */
+  /** Run a side and prune scans by its keys. Return false if the scans stay as they are. */
   private boolean pruneByKeys(LogicalPlan side, List<JoinedScan> joined) {
     List<JoinedScan> worthwhile =
         joined.stream().filter(each -> each.scan().files() >= FEWEST_FILES).toList();
@@ -147,7 +147,7 @@ public final class JoinKeys {
     return found;
   }
 
-  /** Rows of the same side elsewhere in the plan, as MERGE has its source twice; or null. */
+  /** The rows of an equal side elsewhere in the plan, or null. MERGE has its source twice. */
   private InternalRow[] known(LogicalPlan plan) {
     for (var side : rows.entrySet()) {
       if (side.getKey() == plan || side.getKey().sameResult(plan)) return side.getValue();
@@ -169,7 +169,7 @@ public final class JoinKeys {
     }
   }
 
-  /** Have partition pruning use the rows of the sides that ran. */
+  /** Let partition pruning use the rows of the sides that ran. */
   private void reuseRows(LogicalPlan n) {
     for (Expression e : Scala.list(n.expressions())) reuseRows(e);
     for (LogicalPlan child : Scala.list(n.children())) reuseRows(child);
@@ -183,7 +183,7 @@ public final class JoinKeys {
         try {
           replaced.put(build, JoinSide.relation(build, side.getValue()));
         } catch (ReflectiveOperationException failed) {
-          return; // it runs the side once more then
+          return; // then it runs the side once more
         }
       }
     } else if (e instanceof PlanExpression<?> expression) {

@@ -3,7 +3,7 @@ package lakesieve.joins;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
 
 /**
- * What a join does with rows without a partner.
+ * What a join does with unmatched rows.
  *
  * @param name the class of Spark's join type
  */
@@ -13,7 +13,7 @@ record JoinKind(String name) {
     return new JoinKind(name.endsWith("$") ? name.substring(0, name.length() - 1) : name);
   }
 
-  /** True when rows of a side without a partner may be of use. */
+  /** True if the join keeps unmatched rows of a side. */
   boolean needsUnmatched(boolean ofLeft) {
     return switch (name) {
       case "Inner", "Cross", "LeftSemi" -> false;
@@ -24,8 +24,8 @@ record JoinKind(String name) {
   }
 
   /**
-   * True when Spark may broadcast either side, and so the small one: rows without a partner are of
-   * use on neither.
+   * True if Spark may broadcast either side, and so the small one: the join keeps unmatched rows of
+   * neither side.
    */
   boolean broadcastsEitherSide() {
     return isInner() || name.equals("LeftSemi");

@@ -28,8 +28,8 @@ import scala.math.BigInt;
 /**
  * Runs the small side of a join while the query is planned, within limits of rows, bytes and time.
  *
- * <p>Its rows then replace it in the plan, so that it runs once, and the keys are those of the rows
- * that are joined, whatever it reads.
+ * <p>Its rows then replace it in the plan. So the side runs only once, and the keys are exactly
+ * those of the joined rows.
  */
 public final class JoinSide {
   /** The settings for the bytes, rows and seconds that a side may take. */
@@ -39,7 +39,7 @@ public final class JoinSide {
   public static final String SECONDS = "spark.lakesieve.join.seconds";
 
   private static final int FEWEST_SHUFFLE_PARTITIONS = 4;
-  // the number of arguments differs between versions, the first three do not
+  // the number of arguments differs between versions, but the first three are the same
   private static final Constructor<?> RELATION = LocalRelation.class.getConstructors()[0];
 
   private final long bytes;
@@ -66,7 +66,7 @@ public final class JoinSide {
     return plan.stats().sizeInBytes();
   }
 
-  /** Null when a plan may be small enough to be run, else a sentence. */
+  /** Null if a plan may be small enough to run, else the reason as a sentence. */
   String refusal(LogicalPlan plan) {
     if (plan.isStreaming()) return "the other side is a stream";
     if (refersOut(plan)) return "the other side is shared with other parts of the query";
@@ -88,11 +88,11 @@ public final class JoinSide {
     return number.compare(BigInt.apply(limit)) > 0;
   }
 
-  /** True for a plan that other parts of the query share, or that must stay where it is. */
+  /** True for a plan that other parts of the query share, or that must stay at its place. */
   private static boolean refersOut(LogicalPlan plan) {
     String name = plan.nodeName();
     if (name.startsWith("CTERelation") || name.startsWith("UnionLoop")) return true;
-    // a command looks at its scan later, to learn what it has read
+    // a command checks later what its scan has read
     if (plan instanceof DataSourceV2ScanRelation leaf
         && leaf.relation().table() instanceof RowLevelOperationTable) {
       return true;
@@ -106,7 +106,7 @@ public final class JoinSide {
     return false;
   }
 
-  /** True for rows of an RDD whose number is unknown, but of which the first can be had alone. */
+  /** True for rows of an RDD whose number is unknown, but whose first rows can be read alone. */
   private static boolean isRowByRow(LogicalPlan plan) {
     LogicalPlan n = plan;
     while (n instanceof Filter || n instanceof Project) n = n.children().apply(0);
@@ -127,7 +127,7 @@ public final class JoinSide {
       if (jobs.isLate()) {
         throw new TooLargeException("the other side took more than " + millis + " ms");
       }
-      // a user who cancels this cancels the query, which it is a part of
+      // if a user cancels these jobs, the whole query is cancelled
       if (String.valueOf(t.getMessage()).contains("SPARK_JOB_CANCELLED")) {
         throw new CancelledException(t);
       }
@@ -191,7 +191,7 @@ public final class JoinSide {
     return (LogicalPlan) RELATION.newInstance(arguments);
   }
 
-  /** The other side is not as small as it seemed. */
+  /** The other side is larger than estimated. */
   static final class TooLargeException extends Exception {
     private static final long serialVersionUID = 1;
 

@@ -14,7 +14,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import scala.collection.Seq;
 
 /**
- * A scan below one side of a join, and what its columns equal on the other side.
+ * A scan below one side of a join, with the expressions of the other side that its columns equal.
  *
  * @param scan the scan that the keys prune
  * @param leaf the leaf that reads it
@@ -23,7 +23,7 @@ import scala.collection.Seq;
  */
 record JoinedScan(FoundScan scan, LogicalPlan leaf, List<Key> keys, boolean filtersRows) {
   /**
-   * A column and what it equals.
+   * A column, and the expression that it equals.
    *
    * @param path the names that lead to the column
    * @param other the expression of the other side

@@ -28,7 +28,7 @@ import scala.collection.Seq;
 /** The distinct values of an expression over some rows, as conditions. */
 final class KeyValues {
   private static final int MAX_FOR_ROWS = 10000;
-  // compared otherwise than hashed; among floating-point numbers, -0.0 and NaN are
+  // types that compare in another way than they hash, such as -0.0 and NaN
   private static final Set<String> NOT_HASHED = Set.of("binary", "float", "double");
   // types of fixed width, besides decimals
   private static final Set<String> WORDS =
@@ -75,7 +75,7 @@ final class KeyValues {
     KeyValues result = new KeyValues(type, name, isText);
     for (InternalRow row : rows) {
       Object value = ofRow.eval(row);
-      // nothing equals null; arrays of bytes do not compare
+      // nothing equals null, and Java's byte arrays do not compare by content
       if (value instanceof byte[] bytes) value = UTF8String.fromBytes(bytes);
       if (value != null) result.values.add(value);
     }
@@ -94,8 +94,8 @@ final class KeyValues {
   }
 
   /**
-   * The condition that an expression has one of the values; null where Spark would not evaluate it
-   * as it does a join.
+   * The condition that an expression has one of the values. It is null if Spark would evaluate the
+   * condition in another way than the join.
    */
   Expression ofRows(Expression column) {
     if (NOT_HASHED.contains(name) || !column.dataType().equals(type)) return null;

@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 
-/** The columns of a projection, by what it computes them from. */
+/** The columns of a projection, with the expressions that compute them. */
 final class ProjectedColumns {
   private final Map<ExprId, Expression> aliases = new HashMap<>();
   private final Substitution others = new Substitution(aliases);
@@ -21,8 +21,8 @@ final class ProjectedColumns {
   }
 
   /**
-   * Return an expression above the projection in the columns below it, or null where its value
-   * there may be another.
+   * Return an expression above the projection in terms of the columns below it, or null if its
+   * value may differ there.
    */
   Expression below(Expression above) {
     if (aliases.isEmpty()) return above;

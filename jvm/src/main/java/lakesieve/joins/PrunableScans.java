@@ -14,7 +14,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 
-/** Finds below the sides of joins the scans that the keys of the other side may prune. */
+/** Finds the scans below the sides of joins that the keys of the other side may prune. */
 final class PrunableScans {
   // by the scan, or by the topmost node of its chain
   private final Map<Object, FoundScan> scans = new IdentityHashMap<>();
@@ -22,7 +22,7 @@ final class PrunableScans {
   /** Create the search from the scans of a plan that Python answered. */
   PrunableScans(List<FoundScan> open) {
     for (FoundScan f : open) {
-      // keys of one occurrence say nothing of the others of the same scan
+      // the keys of one occurrence say nothing about other occurrences of the same scan
       if (!f.occursOnce() || f.isRefused()) continue;
       scans.put(f.adapter.inPlace() ? f.scan : f.top, f);
     }
@@ -33,7 +33,7 @@ final class PrunableScans {
   }
 
   /**
-   * Return the scans of one side of a join; the report says why others are not among them.
+   * Return the scans of one side of a join. The report says why other scans are left out.
    *
    * @param pairs those of the join
    * @param left whether it is the left side
@@ -52,17 +52,17 @@ final class PrunableScans {
     return result;
   }
 
-  /** Null when rows of a side without a partner are of no use. */
+  /** Null if the join drops unmatched rows of a side, else the reason why they are needed. */
   private static String refusal(JoinKind kind, boolean left, boolean carries, FoundScan scan) {
     if (scan.isRewritten()) {
-      // whole files stay out of the command, whatever becomes of the rows in those that are read
-      return carries ? null : "the command asks for rows without a partner";
+      // the command leaves whole files alone, whatever happens to rows in the files that it reads
+      return carries ? null : "the command needs unmatched rows";
     }
     if (!kind.needsUnmatched(left)) return null;
-    return "rows without a partner count in a " + kind.name() + " join";
+    return "a " + kind.name() + " join keeps unmatched rows";
   }
 
-  /** The way through one side, to the scans that give each row of the side at most one row. */
+  /** The path through one side to the scans that contribute at most one row to each of its rows. */
   private final class Walk {
     private final JoinKind kind;
     private final boolean left;
@@ -107,11 +107,11 @@ final class PrunableScans {
         keys.add(new JoinedScan.Key(path, column, pair.of(!left)));
       }
       if (!answerable) {
-        f.skipped("join-unsupported", "no equality of the join that an index answers");
+        f.skipped("join-unsupported", "no equality of the join has an index");
         return;
       }
-      // where the other side's rows all stay, Spark cannot broadcast them, but would shuffle the
-      // scan's
+      // if all rows of the other side stay, Spark cannot broadcast them, but would shuffle the
+      // scan's rows
       boolean filtersRows = !f.isRewritten() && !kind.broadcastsEitherSide();
       joined.add(new JoinedScan(f, leaf, keys, filtersRows));
     }

@@ -16,11 +16,11 @@ import org.apache.spark.sql.catalyst.plans.logical.UnaryNode;
  */
 record SmallSide(LogicalPlan plan, List<JoinedScan> joined) {
   /**
-   * Create the side without what is not deterministic at its top, such as the numbering of rows,
-   * which is left to the query: its keys are among those below.
+   * Create the side without nondeterministic nodes at its top, such as the numbering of rows. The
+   * query keeps these nodes; the keys are among the columns below.
    */
   static SmallSide of(LogicalPlan plan, List<JoinedScan> joined) {
-    // the lowest node that is not deterministic, of the filters and projections at the top
+    // the lowest nondeterministic node among the filters and projections at the top
     LogicalPlan last = null;
     for (LogicalPlan n = plan; n instanceof Filter || n instanceof Project; n = child(n)) {
       if (PlanNodes.isDeterministic(n)) continue;
@@ -38,7 +38,7 @@ record SmallSide(LogicalPlan plan, List<JoinedScan> joined) {
     return ((UnaryNode) filterOrProject).child();
   }
 
-  /** Take off the filter or the projection at the top. */
+  /** Remove the filter or the projection at the top. */
   private SmallSide below() {
     if (!(plan instanceof Project project)) return new SmallSide(child(plan), joined);
     ProjectedColumns columns = new ProjectedColumns(project);

@@ -5,11 +5,14 @@ import java.util.TimerTask;
 import java.util.UUID;
 import org.apache.spark.SparkContext;
 
-/** The jobs that this thread starts until they are closed; they end when their time is over. */
+/**
+ * The jobs that this thread starts until this object is closed. They are cancelled when their time
+ * is over.
+ */
 final class TimedJobs implements AutoCloseable {
   private static final String DESCRIPTION = "spark.job.description";
 
-  // jobs that start late are ended as well
+  // jobs that start late are cancelled as well
   private static final long AGAIN_MILLIS = 100;
 
   private final SparkContext context;

@@ -29,10 +29,10 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 
 /**
- * Catalyst's conditions in the protocol with Python, as maps for JSON.
+ * Translates Catalyst's conditions to the protocol with Python, as maps for JSON.
  *
- * <p>What the protocol has no condition for becomes "unknown", which matches every row. Keys of
- * joins are written by {@code joins.KeyValues}.
+ * <p>A condition that the protocol does not have becomes "unknown", which matches every row. {@code
+ * joins.KeyValues} writes the keys of joins.
  */
 public final class Conditions {
   private final LeafColumns columns;
@@ -65,7 +65,7 @@ public final class Conditions {
     return known == null ? unknown(e.getClass().getSimpleName()) : known;
   }
 
-  /** Return a condition without conditions in it, or null when the protocol has none. */
+  /** Return a condition that contains no other conditions, or null if the protocol has none. */
   private Map<String, Object> leaf(Expression e) {
     if (e instanceof BinaryComparison comparison) return comparison(comparison);
     if (e instanceof In in) return in(in);

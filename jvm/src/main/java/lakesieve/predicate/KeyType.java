@@ -9,7 +9,7 @@ import org.apache.spark.sql.types.DecimalType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * A type of the protocol, which an index can have keys of.
+ * A type of the protocol whose values an index can have as keys.
  *
  * @param name as in the protocol
  * @param scale digits after the point of decimals; 0 for all other types
@@ -23,7 +23,7 @@ public record KeyType(String name, int scale) {
       boolean isPlain = decimal.scale() >= 0 && decimal.scale() <= MOST_DIGITS;
       return isPlain ? new KeyType("decimal", decimal.scale()) : null;
     }
-    // the name of a string type tells its collation and its length, which compare otherwise
+    // the name of a string type includes its collation and length, which change how it compares
     return switch (type.simpleString()) {
       case "tinyint", "smallint", "int", "bigint" -> new KeyType("integer", 0);
       case "float", "double" -> new KeyType("float", 0);
@@ -40,11 +40,11 @@ public record KeyType(String name, int scale) {
   }
 
   /**
-   * Return one of Catalyst's internal values of this type as the protocol writes it, or null where
-   * it cannot be written exactly.
+   * Return one of Catalyst's internal values of this type as the protocol writes it, or null if it
+   * cannot be written exactly.
    *
-   * <p>Internal values (days, microseconds, unscaled decimals, UTF-8 bytes) pass no calendar and no
-   * time zone on their way, which {@code java.sql} values do.
+   * <p>Internal values (days, microseconds, unscaled decimals, UTF-8 bytes) do not depend on a
+   * calendar or a time zone, unlike {@code java.sql} values.
    */
   public Object encoded(Object value) {
     return switch (name) {

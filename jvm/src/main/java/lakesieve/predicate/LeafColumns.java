@@ -18,15 +18,15 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * The columns of a leaf of a plan, known by their expression ids.
+ * The columns of a leaf of a plan, identified by their expression ids.
  *
- * <p>A reference counts only if it is one of the leaf's attributes, under its name there: a
+ * <p>A reference counts only if it is one of the leaf's attributes, with the leaf's name for it: a
  * projection above the leaf may swap names.
  */
 public final class LeafColumns {
   private final Map<ExprId, String> names = new HashMap<>();
 
-  /** Create it of the attributes that a leaf puts out. */
+  /** Create the columns from the output attributes of a leaf. */
   public LeafColumns(Iterable<? extends Attribute> output) {
     for (Attribute attribute : output) names.put(attribute.exprId(), attribute.name());
   }

@@ -10,9 +10,9 @@ public final class Adapters {
   /**
    * One table format.
    *
-   * @param runtime a class that is there where the session can read such tables
+   * @param runtime a class that exists if the session can read such tables
    * @param adapter the class of its scan adapter, which links to the runtime's classes
-   * @param packages what the names of the runtime's classes begin with
+   * @param packages prefixes of the names of the runtime's classes
    */
   private record Format(String runtime, String adapter, String... packages) {}
 
@@ -38,7 +38,7 @@ public final class Adapters {
 
   private Adapters() {}
 
-  /** Make those whose runtimes are on the class path. */
+  /** Make the adapters whose runtimes are on the class path. */
   static List<ScanAdapter> available() {
     List<ScanAdapter> adapters = new ArrayList<>();
     for (Format format : FORMATS) {
@@ -47,7 +47,7 @@ public final class Adapters {
     return adapters;
   }
 
-  /** What the names of classes begin with that belong to formats without a runtime here. */
+  /** The prefixes of class names that belong to formats without a runtime in this JVM. */
   public static List<String> packagesOfAbsentFormats() {
     return FORMATS.stream()
         .filter(format -> !isThere(format.runtime()))

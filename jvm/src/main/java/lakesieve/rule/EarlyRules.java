@@ -16,8 +16,8 @@ import scala.Function1;
 import scala.collection.mutable.Buffer;
 
 /**
- * Rules that run right before formats plan their scans, where the optimizer's extensions can be
- * reached; without them all is as slow as before.
+ * Rules that run right before formats plan their scans, if the optimizer's extensions can be
+ * reached. Without them, planning is only as slow as without lakesieve.
  */
 public final class EarlyRules {
   // private field of SparkSessionExtensions
@@ -30,7 +30,7 @@ public final class EarlyRules {
 
   private EarlyRules() {}
 
-  /** Put a rule before all others of that kind of a session; returns whether it could be. */
+  /** Install a rule before all others of this kind in a session. Return whether it succeeded. */
   public static boolean install(SparkSession spark, String name, Rule<LogicalPlan> rule) {
     synchronized (SESSIONS) {
       try {
@@ -55,14 +55,14 @@ public final class EarlyRules {
     return (Buffer<Object>) PrivateMembers.field(extensions, SparkSessionExtensions.class, RULES);
   }
 
-  /** Return the rule of a session, which does nothing where none was installed. */
+  /** Return the rule of a session. It does nothing if none was installed. */
   private static Rule<LogicalPlan> ofSession(SparkSession session, String name) {
     synchronized (SESSIONS) {
       return SESSIONS.getOrDefault(session, Map.of()).getOrDefault(name, NOTHING);
     }
   }
 
-  /** Leaves plans as they are. */
+  /** Leaves plans unchanged. */
   private static final class Nothing extends Rule<LogicalPlan> {
     @Override
     public LogicalPlan apply(LogicalPlan plan) {

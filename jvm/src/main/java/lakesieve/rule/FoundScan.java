@@ -7,9 +7,10 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
 /**
- * One scan of a plan with the conditions above it. A scan that is changed in place may occur
- * several times in the plan; a leaf that occurs several times is one scan in each occurrence,
- * distinguished by the topmost of the filters and projections right above it.
+ * One scan of a plan, with the conditions above it. A scan that is changed in place may occur
+ * several times in the plan. A leaf that occurs several times is a separate scan at each
+ * occurrence. The occurrences are distinguished by the topmost of the filters and projections right
+ * above the leaf.
  */
 public final class FoundScan {
   /** The scan as its adapter knows it. */
@@ -65,7 +66,7 @@ public final class FoundScan {
     return times == 1;
   }
 
-  /** The condition on the rows that are of use. */
+  /** The condition on the rows that the query needs. */
   Map<String, Object> filter() {
     return changedRows != null ? changedRows : ScanSearch.node("or", conditions);
   }

@@ -14,7 +14,7 @@ import org.apache.spark.sql.catalyst.rules.Rule;
 public final class InstalledRule {
   private final SparkSession session;
   private final PruningRule rule;
-  // rules that were in the optimizer before, such as the one of lakesieve's session extension
+  // rules that were in the optimizer before, such as the rule of lakesieve's session extension
   private final List<PruningRule> replaced = new ArrayList<>();
 
   /**
@@ -36,7 +36,7 @@ public final class InstalledRule {
   }
 
   /**
-   * Put the rule into the optimizer in the place of other pruning rules, or take it out.
+   * Install the rule in the optimizer in place of other pruning rules, or remove it.
    *
    * @param present whether it is to be there
    * @param others whether the other pruning rules come back when it is taken out
@@ -61,10 +61,12 @@ public final class InstalledRule {
     setRules(rules);
   }
 
-  /** Put the rule into the optimizer of a session that got its rules from another session. */
+  /**
+   * Install the rule in the optimizer of a session that inherited its rules from another session.
+   */
   public void placeInsteadOfInherited() {
     List<Rule<LogicalPlan>> rules = new ArrayList<>(rulesOfSession());
-    // the rule of the other session goes on there
+    // the rule of the other session stays active in that session
     rules.removeIf(PruningRule.class::isInstance);
     rules.add(rule);
     setRules(rules);

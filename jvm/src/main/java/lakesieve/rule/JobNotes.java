@@ -17,12 +17,12 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Shows in Spark's UI, as the description of a query's jobs, how many data files are read of how
- * many, and says the same in the log. A description that the user has set stays, and this one goes
- * when the query ends. There is one for all sessions of an application.
+ * many, and logs the same. A description that the user has set stays. The description is removed
+ * when the query ends. All sessions of an application share one object.
  */
 public final class JobNotes extends SparkListener {
   private static final String DESCRIPTION = "spark.job.description";
-  // the same, also where the user has set a description: what event logs are read by
+  // the same text, even if the user has set a description; readers of event logs use it
   private static final String NOTE = "lakesieve.files";
   private static final String BEGIN = "lakesieve reads ";
   private static final int SCANS = 5;
@@ -47,7 +47,7 @@ public final class JobNotes extends SparkListener {
     of(query.context).remember(query);
   }
 
-  /** Take the description off the jobs that this thread starts next. */
+  /** Remove the description from the jobs that this thread starts next. */
   static void clear() {
     RunningQuery query = RunningQuery.current();
     if (query != null) forget(query.properties);
@@ -69,7 +69,7 @@ public final class JobNotes extends SparkListener {
     running.put(query.execution, query.properties);
   }
 
-  /** Take the description off the thread of a query that has ended. */
+  /** Remove the description from the thread of a query that has ended. */
   @Override
   public void onOtherEvent(SparkListenerEvent event) {
     if (!(event instanceof SparkListenerSQLExecutionEnd end)) return;

@@ -1,6 +1,6 @@
 package lakesieve.rule;
 
-/** The planner gives no answer, for a reason that has a code in reports. */
+/** The planner does not answer, for a reason that has a code in reports. */
 public final class NoAnswerException extends RuntimeException {
   private static final long serialVersionUID = 1;
 
@@ -18,7 +18,7 @@ public final class NoAnswerException extends RuntimeException {
     return failure instanceof NoAnswerException known ? known.code : "internal-error";
   }
 
-  /** Return what reports say of a failure. */
+  /** Return the text about a failure in reports. */
   public static String detailOf(Throwable failure) {
     return failure instanceof NoAnswerException ? failure.getMessage() : String.valueOf(failure);
   }

@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 
-/** What single nodes of a plan do with rows: which they keep and number. */
+/** Properties of single nodes of a plan: which rows they keep, and whether they number rows. */
 public final class PlanNodes {
   private PlanNodes() {}
 
@@ -31,7 +31,7 @@ public final class PlanNodes {
     return n instanceof Project project && (isDeterministic(project) || namesRows(project));
   }
 
-  /** True when a projection adds only what MERGE adds to its target: numbers and files of rows. */
+  /** True if a projection adds only what MERGE adds to its target: numbers and files of rows. */
   private static boolean namesRows(Project project) {
     for (NamedExpression e : Scala.list(project.projectList())) {
       if (!((Expression) e).deterministic() && !(e instanceof Alias alias && namesRows(alias))) {
@@ -47,9 +47,7 @@ public final class PlanNodes {
     return isNumber && alias.child() instanceof MonotonicallyIncreasingID;
   }
 
-  /**
-   * True when a node names the file that its rows come from: literal rows of a plan come from none.
-   */
+  /** True if a node names the file that its rows come from. Literal rows of a plan have no file. */
   public static boolean namesFiles(LogicalPlan n) {
     for (Expression e : Scala.list(n.expressions())) {
       if (e.exists(part -> part.getClass().getSimpleName().startsWith("InputFile"))) return true;

@@ -4,8 +4,8 @@ import lakesieve.joins.JoinSide;
 import org.apache.spark.sql.internal.SQLConf;
 
 /**
- * How long one query still waits for indexes: for all of its scans together, and besides for the
- * keys of its joins, which are many and have another limit.
+ * The time that one query may still wait for indexes. All of its scans share one limit, and the
+ * keys of its joins share another, because there are many keys.
  */
 public final class PlanningTime {
   /** The setting for the seconds that a query waits. */
@@ -16,7 +16,7 @@ public final class PlanningTime {
   private long keys = 0;
 
   /**
-   * Seconds that are left, 0 when there are none.
+   * Seconds that remain, 0 if there are none.
    *
    * @param ofKeys whether the keys of joins wait, not the filters of scans
    */

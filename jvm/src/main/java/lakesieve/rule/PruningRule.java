@@ -18,14 +18,14 @@ import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.internal.SQLConf;
 
 /**
- * The optimizer rule: finds scans in the finished plan, asks Python once which files can hold a
- * match, and takes the others out of the scan. On any failure the scan stays as it was.
+ * The optimizer rule. It finds scans in the finished plan, asks Python once which files may hold a
+ * match, and removes the other files from the scans. After any failure, the scan stays as it was.
  */
 public final class PruningRule extends Rule<LogicalPlan> {
   /** The option of raw reads: a stride, and the name of a selection of files if there is one. */
   public static final String RAW_READ = "lakesieve-raw-read";
 
-  /** The setting that switches skipping off for a session, or for some of its queries. */
+  /** The setting that turns skipping off for a session, or for some of its queries. */
   public static final String ENABLED = "spark.lakesieve.enabled";
 
   private final ScanPruner pruner;
@@ -50,7 +50,7 @@ public final class PruningRule extends Rule<LogicalPlan> {
     this.joins = joins;
   }
 
-  /** Have scans pruned from now on, or not. */
+  /** Turn pruning of scans on or off. */
   public void setActive(boolean active) {
     this.active = active;
   }
@@ -65,7 +65,7 @@ public final class PruningRule extends Rule<LogicalPlan> {
     return report.text();
   }
 
-  /** The same for a query that is being analyzed, and reads it. */
+  /** The same for a query that reads the report while it is analyzed. */
   public String readReport() {
     return report.read();
   }
@@ -75,7 +75,7 @@ public final class PruningRule extends Rule<LogicalPlan> {
     report.clear();
   }
 
-  /** Add files to a selection, U+0000 between two, for raw reads of these files alone. */
+  /** Add files to a selection, separated by U+0000, for raw reads of only these files. */
   public void select(String name, String joined) {
     rawReads.select(name, joined.split("\0", -1));
   }
@@ -85,7 +85,7 @@ public final class PruningRule extends Rule<LogicalPlan> {
     rawReads.deselect(name);
   }
 
-  /** True where scans of a plan are pruned, false in plans that this rule makes. */
+  /** True for plans whose scans are pruned, false for plans that this rule makes. */
   public boolean prunes() {
     return isOn() && pruning.get() == null;
   }
@@ -97,11 +97,11 @@ public final class PruningRule extends Rule<LogicalPlan> {
   /** Prune the scans of a plan. */
   @Override
   public LogicalPlan apply(LogicalPlan plan) {
-    // a subquery is optimized alone first; its scans are visited again, whole, in the outer plan
+    // a subquery is optimized alone first; its scans are visited again as part of the outer plan
     if (plan instanceof Subquery || pruning.get() != null) return plan;
     boolean on = isOn();
     if (on) report.begin(plan);
-    // a DELETE remains in the plan only when it deletes all rows; its relation is never read
+    // a DELETE stays in the plan only if it deletes all rows; then its relation is never read
     if (plan instanceof DeleteFromTable) return plan;
     List<FoundScan> scans = List.of();
     Map<LogicalPlan, LogicalPlan> replaced = new IdentityHashMap<>();
@@ -115,21 +115,22 @@ public final class PruningRule extends Rule<LogicalPlan> {
     } catch (Throwable t) {
       reportFailure(t);
     }
-    // scans that lack files for the rows of a join need these rows: no failure is caught here
+    // scans without files for other rows of a join need exactly these rows, so failures are not
+    // caught
     if (!replaced.isEmpty()) {
       pruned = pruned.transformDownWithSubqueries(new Replacement(replaced));
     }
     return on && joins != null ? joinDeletes(pruned, scans) : pruned;
   }
 
-  /** Prune scans of one format before it plans them; they are visited again once it did. */
+  /** Prune scans of one format before it plans them. They are visited again after that. */
   public void pruneEarly(LogicalPlan plan, ScanAdapter adapter) throws Exception {
     List<FoundScan> open = new ArrayList<>();
     for (FoundScan f : search.scans(plan)) {
       if (f.adapter != adapter || !adapter.isOpen(f.leaf)) continue;
       if (adapter.option(f.leaf, RAW_READ) == null) open.add(f);
     }
-    // marked: Spark may still put one of two equal scans in the place of both
+    // marked, because Spark may still replace two equal scans by one
     if (!open.isEmpty()) pruner.prune(plan, open, new IdentityHashMap<>(), true);
   }
 
@@ -149,7 +150,7 @@ public final class PruningRule extends Rule<LogicalPlan> {
     return plan;
   }
 
-  /** Prune the scans that were not visited before, and give raw reads their rows. */
+  /** Prune the scans that were not visited before, and set up raw reads. */
   private void prune(
       LogicalPlan plan, List<FoundScan> scans, boolean on, Map<LogicalPlan, LogicalPlan> replaced)
       throws Exception {
@@ -166,7 +167,7 @@ public final class PruningRule extends Rule<LogicalPlan> {
       if (raw != null) rawReads.read(f, raw, replaced);
       else if (on) open.add(f);
     }
-    // all at once: a leaf may occur several times
+    // replace all leaves at once, because a leaf may occur several times
     for (FoundScan f : fresh) known.add(f.leaf);
     if (open.isEmpty()) return;
     pruner.prune(plan, open, replaced, false);

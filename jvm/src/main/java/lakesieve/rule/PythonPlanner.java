@@ -30,13 +30,13 @@ public final class PythonPlanner {
   /** Version of the protocol that this class speaks. */
   public static final int PROTOCOL = 1;
 
-  /** The code of a planner that speaks another version of the protocol. */
+  /** The code for a planner with another version of the protocol. */
   public static final String MISMATCH = "protocol-mismatch";
 
-  /** The setting for the bytes that indexes may take in memory. */
+  /** The setting for the bytes of memory that indexes may take. */
   public static final String MEMORY = "spark.lakesieve.memory";
 
-  // parts of the memory: a quarter and an eighth
+  // shares of the memory: a quarter and an eighth
   private static final int CATALOGUES = 4;
   private static final int MANIFESTS = 8;
 
@@ -124,17 +124,19 @@ public final class PythonPlanner {
     return new KeepSet(indexes, JSON.convertValue(keep, OBJECT), secret, mark);
   }
 
-  /** Keep the catalogues that a request used, as far as there is room. */
+  /** Keep the catalogues that a request used, as far as they fit. */
   public void remember(Map<String, CatalogueFiles> used) {
     FileOrdinals.remember(used, memory() / CATALOGUES);
   }
 
-  /** Return the bytes that what is known of manifests may take. */
+  /** Return the bytes that cached manifests may take. */
   public static long roomOfManifests() {
     return memory() / MANIFESTS;
   }
 
-  /** Return the seconds that a request waits for storage, or null for one that does not wait. */
+  /**
+   * Return the seconds that a request waits for storage, or null for a request that does not wait.
+   */
   public static Double seconds(String request) {
     try (JsonParser parser = JSON.createParser(request)) {
       if (parser.nextToken() != JsonToken.START_OBJECT) return null;
@@ -158,7 +160,7 @@ public final class PythonPlanner {
     }
   }
 
-  /** Return the files of a catalogue, known or fetched in parts of bounded size. */
+  /** Return the files of a catalogue, from memory or fetched in parts of bounded size. */
   private CatalogueFiles files(
       Catalogue catalogue, String ticket, Map<String, CatalogueFiles> known) throws IOException {
     CatalogueFiles held = known.get(catalogue.name());
@@ -168,7 +170,7 @@ public final class PythonPlanner {
       var request = new DigestsRequest(PROTOCOL, ticket, catalogue.name(), files.known());
       Map<String, Object> answer = answer(python.apply(JSON.writeValueAsString(request)));
       byte[] digests = Base64.getDecoder().decode((String) answer.get("digests"));
-      if (digests.length == 0) throw new IllegalStateException("a catalogue was not sent");
+      if (digests.length == 0) throw new IllegalStateException("Python did not send a catalogue");
       files.add(digests);
     }
     known.put(catalogue.name(), files);
@@ -189,7 +191,7 @@ public final class PythonPlanner {
     return answer;
   }
 
-  /** Return the bytes of indexes that this process and Python's may hold together. */
+  /** Return the bytes that indexes may take in this process and Python's together. */
   private static long memory() {
     String setting = SQLConf$.MODULE$.get().getConfString(MEMORY, "256m").trim();
     return Math.max(0, Utils.byteStringAsBytes(setting));

@@ -6,7 +6,7 @@ import java.util.Map;
 import lakesieve.files.PathSet;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
-/** Reads of every row as written, of all files of a table or of a selection of files. */
+/** Reads of every row as written, from all files of a table or from a selection of files. */
 final class RawReads {
   private final Map<String, PathSet> selections = new HashMap<>();
 
@@ -22,7 +22,7 @@ final class RawReads {
   }
 
   /**
-   * Have a scan return every row as written.
+   * Make a scan return every row as written.
    *
    * @param option a stride, and the name of a selection if there is one
    * @param replaced gets what replaces the topmost node of the scan

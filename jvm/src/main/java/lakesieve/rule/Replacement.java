@@ -5,7 +5,8 @@ import lakesieve.spark.TreeReplacement;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
 /**
- * Replaces nodes of a plan, which are distinguished by identity: equal ones may keep other files.
+ * Replaces nodes of a plan. Nodes are distinguished by identity, because equal nodes may keep other
+ * files.
  */
 public final class Replacement extends TreeReplacement<LogicalPlan> {
   /** Create the replacement from other nodes by those that they replace, in an identity map. */

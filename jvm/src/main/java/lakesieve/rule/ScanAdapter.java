@@ -11,35 +11,35 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
 /**
- * What the pruning rule needs of one table format's scans: one subclass for each format. A method
- * with a body has the answer of formats that have nothing particular there.
+ * What the pruning rule needs from one table format's scans, with one subclass for each format. A
+ * method with a body has the default answer of a format.
  */
 public abstract class ScanAdapter {
   /** Look up every private member that this adapter needs; throws when one of them is missing. */
   public void check() throws Exception {}
 
-  /** Add to a session what this adapter needs besides the pruning rule. */
+  /** Install in a session what this adapter needs besides the pruning rule. */
   public void install(SparkSession session, PruningRule rule) {}
 
   /** The scan behind a leaf of the optimized plan, or null when the leaf is not this format's. */
   public abstract Object scan(LogicalPlan leaf);
 
   /**
-   * True when scans are changed where they stand, and so are visited only once; false when the leaf
-   * is replaced, which other plans may share.
+   * True if scans are changed in place, and are therefore visited only once. False if the leaf is
+   * replaced, as other plans may share it.
    */
   public boolean inPlace() {
     return false;
   }
 
-  /** Null when the scan may be pruned, else why it must stay as it is. */
+  /** Null if the scan may be pruned, else why it must stay as it is. */
   public String refusal(LogicalPlan leaf) {
     return null;
   }
 
   /**
-   * The condition on the rows that a command changes, where the ones above the leaf pick others;
-   * null where they are the same.
+   * The condition on the rows that a command changes, if the conditions above the leaf select other
+   * rows; else null.
    */
   public Map<String, Object> changedRows(LogicalPlan plan, LogicalPlan leaf) {
     return null;
@@ -51,7 +51,9 @@ public abstract class ScanAdapter {
   /** Number of data files that the scan would open now. */
   public abstract int fileCount(LogicalPlan leaf) throws Exception;
 
-  /** The same after the format has left out partitions by the conditions right above the leaf. */
+  /**
+   * The same number after the format has skipped partitions by the conditions right above the leaf.
+   */
   public int fileCount(LogicalPlan leaf, List<Expression> conditions) throws Exception {
     return fileCount(leaf);
   }
@@ -62,8 +64,8 @@ public abstract class ScanAdapter {
   }
 
   /**
-   * Keep only the files of the set; returns how many files are not covered by it. A leaf that
-   * replaces this one goes into the map.
+   * Keep only the files of the set, and return how many files the set does not cover. A leaf that
+   * replaces this one is added to the map.
    */
   public abstract int prune(
       LogicalPlan leaf,
@@ -77,7 +79,7 @@ public abstract class ScanAdapter {
     return false;
   }
 
-  /** True for a leaf with all files of its table, of which the format has not skipped any yet. */
+  /** True for a leaf with all files of its table, if the format has not skipped any yet. */
   public boolean isDeferred(LogicalPlan leaf) {
     return false;
   }
@@ -95,8 +97,8 @@ public abstract class ScanAdapter {
   /**
    * Make the scan return every row as written.
    *
-   * @param stride only every so many files are read
-   * @param files the files of which those are taken, null for all
+   * @param stride only every {@code stride}-th file is read
+   * @param files the files from which these are taken, null for all
    * @param replaced gets a leaf that replaces this one
    */
   public abstract void readRaw(

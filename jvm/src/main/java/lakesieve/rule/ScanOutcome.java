@@ -7,10 +7,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** What pruning did to one scan: a row of the report. */
+/** The result of pruning one scan: a row of the report. */
 final class ScanOutcome {
   /**
-   * Why data files are read that might be skipped.
+   * Why data files are read that might have been skipped.
    *
    * @param code one of the reasons' codes, which never change
    * @param detail a sentence
@@ -26,20 +26,20 @@ final class ScanOutcome {
   /** Number of data files that the scan reads, as pruned so far. */
   int read;
 
-  /** Number of those which no index has seen. */
+  /** Number of these data files that no index covers. */
   int uncovered;
 
   /** Why the table format does not allow the scan to be pruned, or null. */
   String refusal;
 
-  /** What became of equality deletes, a code and a sentence with a tab between them; or null. */
+  /** The fate of equality deletes: a code and a sentence with a tab in between; or null. */
   String deletes;
 
   /** The names of the indexes that the planner asked. */
   List<?> indexes = List.of();
 
   private final Set<Reason> ownReasons = new LinkedHashSet<>();
-  // reasons of the planner, and its text of the predicate, go into the report as they came
+  // the planner's reasons and its text of the predicate are reported unchanged
   private List<?> reasons = List.of();
   private String predicate = "";
 
@@ -62,7 +62,7 @@ final class ScanOutcome {
     return outcome;
   }
 
-  /** Note which indexes the planner asked, the reasons that it gives, and the predicate's text. */
+  /** Note which indexes the planner asked, its reasons, and the predicate's text. */
   void answered(List<?> indexes, List<?> reasons, String predicate) {
     this.indexes = indexes == null ? List.of() : indexes;
     this.reasons = reasons == null ? List.of() : reasons;

@@ -11,9 +11,9 @@ import lakesieve.files.FileOrdinals;
 import lakesieve.files.KeepSet;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
-/** Asks Python which data files scans keep, and takes the other files out of the scans. */
+/** Asks Python which data files scans keep, and removes the other files from the scans. */
 final class ScanPruner {
-  // local property of a thread: the name of what is known already of the files of a table
+  // local property of a thread: the name of the files of a table that are known already
   private static final String GIVEN = "lakesieve.given";
 
   private final PythonPlanner python;
@@ -61,7 +61,7 @@ final class ScanPruner {
     }
   }
 
-  /** Skip files by the keys of joins; returns what replaces the scan's topmost node, or null. */
+  /** Skip files by the keys of joins. Return what replaces the scan's topmost node, or null. */
   LogicalPlan pruneByKeys(FoundScan f) throws Exception {
     Map<String, Object> request = f.adapter.describe(f.leaf);
     request.put("id", 0);
@@ -80,14 +80,14 @@ final class ScanPruner {
       Map<LogicalPlan, LogicalPlan> replaced,
       boolean early)
       throws Exception {
-    // catalogues that are known stay so for this request, whatever other queries push out
+    // known catalogues stay known for this request, even if other queries push them out
     Map<String, CatalogueFiles> known = FileOrdinals.known();
     Map<String, CatalogueFiles> used = new LinkedHashMap<>();
     Map<String, Object> answer = python.ask(requests, known, ofKeys);
     for (Map<String, Object> part : maps(answer.get("scans"))) {
       FoundScan f = scans.get(((Number) part.get("id")).intValue());
       if (part.get("late") != null && !f.keys().isEmpty()) {
-        // files that its filters skip stay skipped
+        // files that the scan's filters skip stay skipped
         Map<String, Object> reason = maps(part.get("reasons")).get(0);
         f.skipped((String) reason.get("code"), "keys of joins: " + reason.get("detail"));
         continue;

@@ -15,17 +15,17 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 
 /**
- * What the latest query or command that reads tables did, one row for each scan. A command may run
- * several queries; what they did is reported together. Queries that lakesieve runs itself are left
- * out, as are those of rows alone: values, the result of a command, a cached frame, a batch of a
- * stream.
+ * What the latest query or command that reads tables did, with one row for each scan. A command may
+ * run several queries, which are reported together. Queries that lakesieve runs itself are left
+ * out. So are queries that only read rows in memory: values, the result of a command, a cached
+ * frame, a batch of a stream.
  */
 public final class ScanReport {
   /** Local property of the threads that run lakesieve's queries. */
   private static final String INTERNAL = "lakesieve.own";
 
   private static final int MAX_ROWS = 100;
-  // commands that may be done without a scan
+  // commands that may run without a scan
   private static final Set<String> CHANGES =
       Set.of(
           "DeleteFromTable",
@@ -40,14 +40,14 @@ public final class ScanReport {
           "MergeIntoHoodieTableCommand");
   private static final Set<String> TABLES =
       Set.of("DataSourceV2ScanRelation", "DataSourceV2Relation", "HiveTableRelation");
-  // what formats answer from their metadata becomes rows
+  // leaves of rows, to which formats turn queries that they answer from metadata
   private static final Set<String> ROWS_ALONE = Set.of("LocalRelation", "OneRowRelation", "Range");
 
   private static final ObjectMapper JSON = new ObjectMapper();
 
   private List<ScanOutcome> rows = new ArrayList<>();
   private Object query;
-  // of the query that reads the report
+  // the report as the current query reads it
   private volatile QueryPlanningTracker reading;
   private volatile String text = "[]";
 
@@ -61,13 +61,13 @@ public final class ScanReport {
     return text;
   }
 
-  /** The report as JSON, for the query that is being analyzed, which then leaves it as it is. */
+  /** The report as JSON, for the query that is being analyzed. That query does not change it. */
   String read() {
     reading = planning();
     return text;
   }
 
-  /** Forget what was before, when another query that reads tables is planned. */
+  /** Clear the report when another query that reads tables is planned. */
   synchronized void begin(LogicalPlan plan) {
     if (LocalProperties.get(INTERNAL) != null) return;
     Object current = running();
@@ -85,7 +85,7 @@ public final class ScanReport {
     text = "[]";
   }
 
-  /** Report scans, of which some may have been reported before. */
+  /** Report scans, some of which may have been reported before. */
   synchronized void report(List<ScanOutcome> reported) {
     if (LocalProperties.get(INTERNAL) != null) return;
     Object current = running();
@@ -119,7 +119,7 @@ public final class ScanReport {
     for (LogicalPlan leaf : leaves) {
       if (leaf.isStreaming() || !ROWS_ALONE.contains(name(leaf))) return false;
     }
-    // where it is planned ahead of its execution, nothing shows what it was
+    // if a plan is made before its execution, nothing shows what it was
     String execution = LocalProperties.get(SQLExecution.EXECUTION_ID_KEY());
     if (execution == null) return true;
     QueryExecution running = SQLExecution.getQueryExecution(Long.parseLong(execution));
@@ -145,11 +145,11 @@ public final class ScanReport {
     if (leaf.isStreaming()) return false;
     if (!(leaf instanceof LogicalRelation)) return TABLES.contains(name(leaf));
     HadoopFsRelation files = FileScans.relation(leaf);
-    // Delta reads its log by queries, some of them in other threads
+    // Delta reads its log with queries, some of them in other threads
     return files == null || !name(files.location()).equals("DeltaLogFileIndex");
   }
 
-  /** What the queries of one command have in common; outside of any, the planning of a query. */
+  /** The common object of the queries of one command; outside a command, a query's planning. */
   private static Object running() {
     String execution = LocalProperties.get(SQLExecution.EXECUTION_ROOT_ID_KEY());
     return execution != null ? execution : planning();

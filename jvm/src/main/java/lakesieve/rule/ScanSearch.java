@@ -21,7 +21,7 @@ public final class ScanSearch {
   private final List<ScanAdapter> adapters = new ArrayList<>();
   private final List<String> unavailable = new ArrayList<>();
 
-  /** Create the search of adapters, without those that miss something of their libraries. */
+  /** Create the search with adapters, without those that lack members of their libraries. */
   public ScanSearch(List<ScanAdapter> adapters) {
     for (ScanAdapter adapter : adapters) {
       try {
@@ -35,7 +35,7 @@ public final class ScanSearch {
     }
   }
 
-  /** The reasons why adapters were left out: their scans stay as they are. */
+  /** The reasons why adapters were left out. Their scans stay as they are. */
   public List<String> unavailable() {
     return unavailable;
   }
@@ -47,7 +47,7 @@ public final class ScanSearch {
     return walk.scans;
   }
 
-  /** One way through a plan, from its top to its leaves. */
+  /** One walk through a plan, from its top to its leaves. */
   private final class Walk {
     private final Map<Object, FoundScan> seen = new IdentityHashMap<>();
     private final List<FoundScan> scans = new ArrayList<>();

@@ -18,7 +18,7 @@ final class VisitedScans {
 
   /**
    * The leaves that were visited in this run of the optimizer, which applies its rules until the
-   * plan stays the same.
+   * plan no longer changes.
    */
   IdentitySet leavesOfRun() {
     QueryPlanningTracker run = Scala.orNull(QueryPlanningTracker.get());

@@ -5,11 +5,11 @@ import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 
 /**
- * Reads private fields and calls private methods of Spark and of the table formats, where they
- * offer no public way.
+ * Reads private fields and calls private methods of Spark and of the table formats, if they offer
+ * no public way.
  *
- * <p>For a member that the installed version of a library lacks, an {@link IllegalStateException}
- * names the class and the member.
+ * <p>If the installed version of a library lacks a member, an {@link IllegalStateException} names
+ * the class and the member.
  */
 public final class PrivateMembers {
   private PrivateMembers() {}
@@ -65,7 +65,7 @@ public final class PrivateMembers {
     return call(of, of.getClass(), name, new Class<?>[0]);
   }
 
-  /** Return a field that must be there, made accessible. */
+  /** Return a field that must exist, made accessible. */
   public static Field requireField(Class<?> owner, String name) {
     try {
       Field field = owner.getDeclaredField(name);
@@ -90,7 +90,7 @@ public final class PrivateMembers {
     throw missing(type, "field " + prefix + "*", null);
   }
 
-  /** Return a method that must be there, of a class or a superclass, made accessible. */
+  /** Return a method of a class or a superclass that must exist, made accessible. */
   public static Method requireMethod(Class<?> type, String name, Class<?>... types) {
     Exception cause = null;
     for (Class<?> c = type; c != null; c = c.getSuperclass()) {
@@ -99,7 +99,7 @@ public final class PrivateMembers {
         method.setAccessible(true);
         return method;
       } catch (NoSuchMethodException | RuntimeException e) {
-        // the class itself tells more than a superclass does
+        // the message for the class itself is clearer than that for a superclass
         if (cause == null) cause = e;
       }
     }

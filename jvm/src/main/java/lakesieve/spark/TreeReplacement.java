@@ -5,8 +5,8 @@ import scala.Function1;
 import scala.runtime.AbstractPartialFunction;
 
 /**
- * Replaces some nodes of Spark's trees: a partial function of Scala, made of a function of Java
- * that returns null for a node that stays.
+ * Replaces some nodes of Spark's trees. It is a partial function of Scala, made from a Java
+ * function that returns null for a node that stays.
  *
  * @param <T> the class of the nodes: a plan's or an expression's
  */
@@ -24,9 +24,9 @@ public class TreeReplacement<T> extends AbstractPartialFunction<T, T> {
     return others.apply(node) != null;
   }
 
-  /** Return the other node, or what the function says of a node that stays. */
+  /** Return the replacement of a node, or what {@code otherwise} returns for a node that stays. */
   @Override
-  // in Scala, the result's type B is a supertype of T, which Java cannot say
+  // in Scala, the result's type B is a supertype of T, which Java cannot express
   @SuppressWarnings("unchecked")
   public final <A extends T, B> B applyOrElse(A node, Function1<A, B> otherwise) {
     T other = others.apply(node);

@@ -5,9 +5,7 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
-/**
- * The classes of sessions and datasets that run on Spark itself, which are others since Spark 4.
- */
+/** The classes of sessions and datasets that run on Spark itself. They differ since Spark 4. */
 final class Classic {
   private Classic() {}
 
@@ -16,12 +14,12 @@ final class Classic {
     return SparkSession.active();
   }
 
-  /** Return a session as one that runs on Spark itself. */
+  /** Cast a session to one that runs on Spark itself. */
   static SparkSession of(SparkSession spark) {
     return spark;
   }
 
-  /** Return a dataset as one that runs on Spark itself. */
+  /** Cast a dataset to one that runs on Spark itself. */
   static Dataset<Row> of(Dataset<Row> rows) {
     return rows;
   }

@@ -7,7 +7,7 @@ import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import scala.collection.immutable.Seq;
 
-/** The methods of a file index in front of another one that have a {@code Seq} in their types. */
+/** The methods of a file index in front of another one whose types contain a {@code Seq}. */
 public abstract class FileIndexInFront implements FileIndex {
   /** The index behind this one. */
   protected final FileIndex behind;
@@ -17,7 +17,7 @@ public abstract class FileIndexInFront implements FileIndex {
     this.behind = behind;
   }
 
-  /** Return what is read of the directories that the index behind this one lists. */
+  /** Return the files to read in the directories that the index behind this one lists. */
   protected abstract List<PartitionDirectory> read(List<PartitionDirectory> listed);
 
   @Override

@@ -11,8 +11,8 @@ import org.apache.spark.sql.delta.files.TahoeBatchFileIndex;
 import scala.collection.immutable.Seq;
 
 /**
- * The methods of a Delta scan's files that have a {@code Seq} in their types. The files may be all
- * of a snapshot, and are then listed late.
+ * The methods of a Delta scan's files whose types contain a {@code Seq}. If the scan has all files
+ * of a snapshot, they are listed late.
  */
 public abstract class LateDeltaFiles extends TahoeBatchFileIndex {
   /** Create the files of a scan, of which some may be known already. */
@@ -26,17 +26,20 @@ public abstract class LateDeltaFiles extends TahoeBatchFileIndex {
     super(spark, action, Scala.seq(files), log, path, snapshot, false);
   }
 
-  /** Return the files where they are listed late, else null. */
+  /** Return the files if they are listed late, else null. */
   protected abstract List<AddFile> late();
 
-  /** Return the files: all of a snapshot only to a reader that comes before lakesieve's choice. */
+  /**
+   * Return the files. Only a reader that runs before lakesieve's selection gets all files of a
+   * snapshot.
+   */
   @Override
   public Seq<AddFile> addFiles() {
     List<AddFile> late = late();
     return late == null ? super.addFiles() : Scala.seq(late);
   }
 
-  /** Return the files, of which Delta selects by conditions on partition columns alone. */
+  /** Return the files. Delta selects from them only by conditions on partition columns. */
   @Override
   public Seq<AddFile> matchingFiles(Seq<Expression> partitionFilters, Seq<Expression> dataFilters) {
     if (partitionFilters.isEmpty()) return addFiles();

@@ -2,7 +2,7 @@ package lakesieve.spark;
 
 import org.apache.spark.sql.catalyst.expressions.Expression;
 
-/** Which expressions raise errors on purpose, as {@code raise_error} does. */
+/** Tells which expressions raise errors on purpose, as {@code raise_error} does. */
 public final class RaisedErrors {
   private RaisedErrors() {}
 

@@ -131,9 +131,15 @@ class CompanionProcessTest {
   void garbageEndsTheChild() throws Exception {
     var process = start("echo this is no answer at all, but long enough\n" + STAYS);
 
-    assertTrue(refusal(process, PATIENCE).getMessage().contains("what it wrote is no answer"));
-    assertEquals("what it wrote is no answer", process.ended());
-    assertTrue(refusal(process, PATIENCE).getMessage().contains("what it wrote is no answer"));
+    assertTrue(
+        refusal(process, PATIENCE)
+            .getMessage()
+            .contains("it wrote something that is not an answer"));
+    assertEquals("it wrote something that is not an answer", process.ended());
+    assertTrue(
+        refusal(process, PATIENCE)
+            .getMessage()
+            .contains("it wrote something that is not an answer"));
   }
 
   /** A frame that is too large, or of negative length, is not read. */
@@ -143,7 +149,10 @@ class CompanionProcessTest {
       byte[] frame = ChildScripts.frame(1, ChildScripts.ANSWER, "text");
       frame[4] = first;
       var process = start(answering(1, frame));
-      assertTrue(refusal(process, PATIENCE).getMessage().contains("what it wrote is no answer"));
+      assertTrue(
+          refusal(process, PATIENCE)
+              .getMessage()
+              .contains("it wrote something that is not an answer"));
     }
   }
 

@@ -35,7 +35,7 @@ class CompanionTest {
     for (String each : refusals) assertTrue(each.contains("/nowhere/python"), each);
     assertFalse(refusals[0].contains("tried again"));
     assertFalse(refusals[1].contains("tried again"));
-    assertTrue(refusals[2].endsWith("; tried again in 1 s"), refusals[2]);
+    assertTrue(refusals[2].endsWith("; next attempt in 1 s"), refusals[2]);
   }
 
   /** There is one child for all; one that ended is replaced at once, the first time. */
@@ -51,7 +51,7 @@ class CompanionTest {
     assertNull(second.ended());
 
     second.end("it failed again");
-    assertTrue(refusal(python).getMessage().contains("it failed again; tried again in 1 s"));
+    assertTrue(refusal(python).getMessage().contains("it failed again; next attempt in 1 s"));
   }
 
   /** Another interpreter takes the place of the one before, without a pause. */
