@@ -56,17 +56,17 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 
 class _NoWait:
-    """The time of day, without the waits for it: no test rewrites a file within one tick."""
+    """The real time without waiting: no test rewrites a file within one tick."""
 
     time = staticmethod(time.time)
 
     def sleep(self, seconds: float) -> None:
-        """Go on at once."""
+        """Return at once."""
 
 
 @pytest.fixture(scope="session", autouse=True)
 def no_waits() -> Iterator[None]:
-    """Builds on folders of Parquet files do not wait for the tick of the newest file to end."""
+    """Let builds on folders of Parquet files not wait for the clock's next tick."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ParquetTable, "clock", _NoWait())
         yield
@@ -74,7 +74,7 @@ def no_waits() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def names_found_once() -> Iterator[None]:
-    """Each name that PySpark uses of Java's is looked for in all jars once, not at every use."""
+    """Let PySpark look up each Java name in the jars only once."""
     find: Any = JVMView.__getattr__
 
     def found(view: JVMView, name: str) -> Any:
@@ -90,7 +90,7 @@ def names_found_once() -> Iterator[None]:
 
 @pytest.fixture
 def by_default(spark: SparkSession) -> Iterator[None]:
-    """Queries are compiled, and planned again as they run, which is what users have."""
+    """Compile queries and use adaptive execution, as for users."""
     for name, value in BY_DEFAULT.items():
         spark.conf.set(name, value)
     yield
@@ -100,7 +100,7 @@ def by_default(spark: SparkSession) -> Iterator[None]:
 
 @pytest.fixture
 def enabled(spark: SparkSession) -> Iterator[SparkSession]:
-    """The session with skipping on, with fresh caches."""
+    """A session with skipping on and empty caches."""
     ls.enable(spark)
     yield spark
     ls.disable(spark)
@@ -118,7 +118,7 @@ def table(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[str]:
 
 @pytest.fixture
 def both(spark: SparkSession) -> Callable[[str], tuple[int, int]]:
-    """Run a query with skipping off and on, insist on equal rows; tells files before and after."""
+    """Run a query with skipping off and on, check equal rows; return the files before and after."""
 
     def run(query: str) -> tuple[int, int]:
         ls.disable(spark)

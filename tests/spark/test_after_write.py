@@ -1,4 +1,4 @@
-"""Indexes refreshed after the commits of a session: by whom they were made, and what fails."""
+"""Indexes are refreshed after the commits of a session, whatever made the commit."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def commits(spark: SparkSession, table: str) -> int:
 
 
 def waited(fact: Callable[[], bool]) -> bool:
-    """Whether something comes true in time."""
+    """Return whether something becomes true in time."""
     until = time.monotonic() + PATIENCE
     while not fact():
         if time.monotonic() > until:
@@ -105,7 +105,7 @@ COMMANDS: dict[str, Command] = {
 def test_every_kind_of_commit(
     refreshing: SparkSession, table: str, provider: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After each command every live file is covered."""
+    """After each kind of command, every live file is covered."""
     done: list[str] = []
 
     def seen(spark: SparkSession, table: SparkTable, *rest: Any) -> Any:
@@ -132,7 +132,7 @@ def test_every_kind_of_commit(
 
 @pytest.mark.parametrize("provider", ["delta", "parquet"])
 def test_tables_by_their_paths(refreshing: SparkSession, tmp_path: Path, provider: str) -> None:
-    """Commits to folders are heard of, too."""
+    """Commits to tables by their paths are noticed, too."""
     name = f"{provider}:{tmp_path}/t"
     folder = name.partition(":")[2]
     rows(refreshing).write.format(provider).save(folder)
@@ -142,7 +142,7 @@ def test_tables_by_their_paths(refreshing: SparkSession, tmp_path: Path, provide
 
 
 def test_a_compaction(refreshing: SparkSession, table: str) -> None:
-    """A procedure's commit is one of its session."""
+    """The commit of a compaction procedure is noticed."""
     indexed(refreshing, table)
     short = table.removeprefix("lake.")
     refreshing.sql(
@@ -159,7 +159,7 @@ def test_a_compaction(refreshing: SparkSession, table: str) -> None:
 
 @pytest.mark.parametrize("provider", ["iceberg", "delta"])
 def test_streams(refreshing: SparkSession, table: str, tmp_path: Path, provider: str) -> None:
-    """Each batch of a stream is a commit of its session."""
+    """Each batch of a stream is noticed."""
     source, target = tmp_path / "source", tmp_path / "target"
     rows(refreshing).write.parquet(str(source))
     name = table
@@ -194,7 +194,7 @@ def test_a_command_that_refreshes_itself(refreshing: SparkSession, table: str) -
 def test_writers_never_wait(
     refreshing: SparkSession, table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Commits made while an index is refreshed are one refresh more, and disable waits for it."""
+    """Commits during a refresh cause one more refresh, and disable waits for it."""
     indexed(refreshing, table)
     begun, gate = threading.Event(), threading.Event()
     seen: list[int] = []
@@ -230,7 +230,7 @@ def test_what_fails_is_a_warning(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """A refresh that fails stops no commit, and no refresh after the next one."""
+    """A failed refresh affects no commit, and the next commit causes a new refresh."""
     indexed(refreshing, table)
 
     def broken(*_: object) -> Any:
@@ -251,7 +251,7 @@ def test_what_fails_is_a_warning(
 def test_tables_without_indexes(
     refreshing: SparkSession, table: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Tables that have no index, are views or are gone at once are nothing to warn of."""
+    """Tables without indexes, views and dropped tables cause no warning."""
     with caplog.at_level(logging.WARNING, "lakesieve.refresh"):
         rows(refreshing).writeTo(table).using("iceberg").create()
         rows(refreshing).writeTo(table).append()
@@ -262,6 +262,6 @@ def test_tables_without_indexes(
 
 
 def test_values_of_refresh(spark: SparkSession) -> None:
-    """A value that is none says which there are."""
+    """An invalid value is refused with the valid ones."""
     with pytest.raises(InvalidInputError, match=r"'sometimes' is unknown\. Give 'after-write'"):
         ls.enable(spark, refresh="sometimes")

@@ -1,4 +1,4 @@
-"""Several indexes of one table at once: the same as one by one, from one read of its files."""
+"""Several indexes of one table in one build equal single builds, from one read of its files."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_they_are_those_made_one_by_one(  # noqa: PLR0917 - fixtures
     buckets: bool,
     settings: dict[str, Any],
 ) -> None:
-    """Segments are the same bit for bit, in one task or many, exact or with a budget."""
+    """Segments are identical bit for bit, in one task or many, exact or with a budget."""
     if buckets:
         monkeypatch.setattr(segments, "BUCKET_ROWS", 100)
         monkeypatch.setattr(segments, "SMALLEST_BUCKET", 200)
@@ -129,7 +129,7 @@ def test_the_files_are_read_once(
 def test_one_that_fails_leaves_the_others(
     spark: SparkSession, table: str, tmp_path: Path, reads: list[list[str]]
 ) -> None:
-    """An index whose place breaks during the build is named; the others are there and right."""
+    """If one index cannot be written during the build, it is named, and the others are right."""
     _fill(spark, table)
     location = tmp_path / "indexes"
     ls.create_index(table, ["m"], spark=spark, location=str(location))
@@ -153,7 +153,7 @@ def test_one_that_fails_leaves_the_others(
 def test_a_lost_commit_is_of_one_index(
     spark: SparkSession, table: str, monkeypatch: pytest.MonkeyPatch, reads: list[list[str]]
 ) -> None:
-    """When another build makes an index of a name first, only that one is not made."""
+    """If another build creates an index first, only this index is not made."""
     _fill(spark, table)
     plain = IndexStore.create
 
@@ -174,7 +174,7 @@ def test_a_lost_commit_is_of_one_index(
 def test_files_that_are_not_as_listed_fail_all(
     spark: SparkSession, table: str, monkeypatch: pytest.MonkeyPatch, reads: list[list[str]]
 ) -> None:
-    """What is wrong with the data files is found once, and nothing is committed."""
+    """An error in the data files is found once, and nothing is committed."""
     _fill(spark, table)
     read = IcebergTable.raw_rows
     monkeypatch.setattr(IcebergTable, "raw_rows", lambda *a, **k: read(*a, **k).limit(599))
@@ -189,7 +189,7 @@ def test_files_that_are_not_as_listed_fail_all(
 def test_wrong_calls_are_refused_before_anything_is_read(
     spark: SparkSession, table: str, reads: list[list[str]]
 ) -> None:
-    """One index that cannot be makes the call an error, and none is made."""
+    """If one index is invalid, the call fails before any work."""
     _fill(spark, table)
     ls.create_index(table, ["m"], spark=spark)
     reads.clear()
@@ -211,7 +211,7 @@ def test_wrong_calls_are_refused_before_anything_is_read(
 
 
 def test_progress_is_reported_over_all(spark: SparkSession, table: str) -> None:
-    """The callback hears once, at the end, that all rows are done for all indexes."""
+    """The callback gets once, at the end, that all rows are done for all indexes."""
     _fill(spark, table)
     heard: list[ls.BuildProgress] = []
     ls.create_indexes(table, [["k"], ["s"]], spark=spark, progress=heard.append)
@@ -223,7 +223,7 @@ def test_progress_is_reported_over_all(spark: SparkSession, table: str) -> None:
 def test_a_refresh_reads_new_files_once(
     spark: SparkSession, table: str, reads: list[list[str]]
 ) -> None:
-    """Indexes that lack the same files share the read; one that lacks others has its own."""
+    """Indexes that lack the same files share one read; an index with other gaps has its own."""
     _fill(spark, table)
     ls.create_indexes(table, [["k"], ["s"]], spark=spark, names=["a", "b"])
     _rows(spark, 600, 60, 2).writeTo(table).append()
@@ -253,7 +253,7 @@ def test_a_refresh_reads_new_files_once(
 def test_a_refresh_that_fails_for_one_index(
     spark: SparkSession, table: str, index_folder: Callable[[ls.Index], Path]
 ) -> None:
-    """An index that cannot be opened or whose column is gone is named; the others are refreshed."""
+    """An index that cannot be refreshed is named, and the others are refreshed."""
     _fill(spark, table)
     made = ls.create_indexes(table, [["k"], ["s"], ["m"]], spark=spark)
     spark.sql(f"ALTER TABLE {table} DROP COLUMN s")
@@ -271,7 +271,7 @@ def test_a_refresh_that_fails_for_one_index(
 def test_a_refresh_after_a_lost_race(
     spark: SparkSession, table: str, monkeypatch: pytest.MonkeyPatch, reads: list[list[str]]
 ) -> None:
-    """An index that another refresh was faster for is looked at again, alone."""
+    """An index that another refresh has updated first is compared again, alone."""
     _fill(spark, table)
     ls.create_indexes(table, [["k"], ["s"]], spark=spark)
     _rows(spark, 600, 60, 2).writeTo(table).append()
@@ -296,7 +296,7 @@ def test_a_refresh_after_a_lost_race(
 def test_only_fresh_files_are_waited_for(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A build waits once until the tick of the newest file is over, and not for old files."""
+    """A build waits once for the clock's tick of the newest file, and not for old files."""
 
     class Clock:
         def __init__(self, current: float) -> None:

@@ -1,4 +1,4 @@
-"""Every function means by "the current version" of an Iceberg table what Spark's SQL means by it.
+"""In every function, "the current version" of an Iceberg table is that of Spark's SQL.
 
 The branch is that of the identifier, else the session's WAP branch, else ``main``.
 """
@@ -67,7 +67,7 @@ def answer(spark: SparkSession, query: str) -> Any:
 
 @pytest.mark.parametrize(("conf", "suffix"), [BY_SESSION, BY_NAME, MAIN_BY_NAME, NO_BRANCH])
 def test_look_ups(spark: SparkSession, branched: str, conf: dict[str, str], suffix: str) -> None:
-    """What is looked up in a version equals what SQL says of the same name in the same session."""
+    """A look-up in a version agrees with SQL on the same name in the same session."""
     name = branched + suffix
     with settings(spark, conf):
         ids = {row["id"] for row in spark.table(name).select("id").collect()}
@@ -93,7 +93,7 @@ def test_look_ups(spark: SparkSession, branched: str, conf: dict[str, str], suff
 
 @pytest.mark.parametrize(("conf", "suffix"), [BY_SESSION, BY_NAME])
 def test_changes(spark: SparkSession, branched: str, conf: dict[str, str], suffix: str) -> None:
-    """Changes find the rows of the branch, commit to it, count what they did, and leave main."""
+    """Changes find the rows of the branch, commit to it, count correctly, and leave main alone."""
     name = branched + suffix
     main = answer(spark, f"SELECT count(*) FROM {branched}.branch_main")
     new = spark.range(499, 501).selectExpr("id", "'new' AS v")
@@ -145,7 +145,7 @@ def test_equality_deletes(
 def test_a_column_added_since_the_last_commit(
     spark: SparkSession, branched: str, conf: dict[str, str], suffix: str
 ) -> None:
-    """A branch is indexed, looked up and changed under the table's schema, as Spark reads it."""
+    """A branch is indexed and changed under the table's schema, as Spark reads it."""
     spark.sql(f"ALTER TABLE {branched} ADD COLUMN w INT")
     name = branched + suffix
     with settings(spark, conf):
@@ -163,7 +163,7 @@ def test_a_column_added_since_the_last_commit(
 def test_a_column_renamed_since_the_last_commit(
     spark: SparkSession, branched: str, conf: dict[str, str], suffix: str
 ) -> None:
-    """A branch is indexed under the new name; where Iceberg plans no condition, it is refused."""
+    """A branch is indexed under a column's new name; if Iceberg cannot plan, it is refused."""
     spark.sql(f"ALTER TABLE {branched} RENAME COLUMN id TO k")
     name = branched + suffix
     new = spark.sql("SELECT 500L AS k, 'x' AS v")
@@ -181,7 +181,7 @@ def test_a_column_renamed_since_the_last_commit(
 
 
 def test_a_branch_that_is_not_there_yet(spark: SparkSession, branched: str) -> None:
-    """It is read as main, and the first change makes it; a second sees the first."""
+    """A branch that does not exist is read as main, and the first change creates it."""
     new = spark.sql("SELECT 900L AS id, 'x' AS v")
     with settings(spark, {WAP_BRANCH: "later"}):
         assert ls.check_unique(branched, ["id"], spark=spark).violations == 0
@@ -193,7 +193,7 @@ def test_a_branch_that_is_not_there_yet(spark: SparkSession, branched: str) -> N
 
 
 def test_all_references_of_a_session_on_a_branch(spark: SparkSession, branched: str) -> None:
-    """A refresh of all branches covers main, too, where the session is on another branch."""
+    """A refresh of all branches covers main, even if the session is on another branch."""
     spark.sql(f"INSERT INTO {branched}.branch_main VALUES (2000, 'main')")
     with settings(spark, {WAP_BRANCH: "audit"}):
         ls.refresh_indexes(branched, spark=spark, all_refs=True)
@@ -232,7 +232,7 @@ REFUSED = [
 
 
 def test_refusals(spark: SparkSession, branched: str) -> None:
-    """What cannot be answered is refused by name, with the next step."""
+    """Unsupported calls are refused by name, with the next step."""
     spark.sql(f"ALTER TABLE {branched} CREATE TAG first")
     snapshot = answer(spark, f"SELECT snapshot_id FROM {branched}.snapshots LIMIT 1")
     for conf, suffix, call, kind in REFUSED:
@@ -245,7 +245,7 @@ def test_refusals(spark: SparkSession, branched: str) -> None:
 
 
 def test_a_wap_id_leaves_reads_alone(spark: SparkSession, branched: str) -> None:
-    """Rows that a WAP id stages are seen by nobody, and look-ups go on."""
+    """Rows that a WAP id stages are invisible, and look-ups still work."""
     with settings(spark, {WAP_ID: "staged"}):
         spark.sql(f"INSERT INTO {branched} VALUES (7, 'staged')")
 
@@ -253,7 +253,7 @@ def test_a_wap_id_leaves_reads_alone(spark: SparkSession, branched: str) -> None
 
 
 def test_a_table_that_is_called_like_a_branch(spark: SparkSession, branched: str) -> None:
-    """A table's own name goes before a selector of the same form."""
+    """A table's own name takes precedence over a selector of the same form."""
     name = f"{branched.rpartition('.')[0]}.branch_audit"
     spark.sql(f"CREATE TABLE {name} AS SELECT id FROM range(3)")
     try:

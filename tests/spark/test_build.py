@@ -1,4 +1,4 @@
-"""Building: what an index covers, and what is refused before anything is written."""
+"""Builds: what an index covers, and what is refused before anything is written."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _true_files(spark: SparkSession, table: str, condition: str) -> set[str]:
 
 @pytest.mark.parametrize("condition", ["k = 500", "k IN (1, 2, 3, 1008)", "k IS NULL", "k < 0"])
 def test_answers_are_exactly_the_files(spark: SparkSession, table: str, condition: str) -> None:
-    """For keys that are there, the files found are those that hold a match and no others."""
+    """For present keys, exactly the files with a match are found."""
     _fill(spark, table)
     index = ls.create_index(table, ["k"], spark=spark)
 
@@ -66,7 +66,7 @@ def test_answers_are_exactly_the_files(spark: SparkSession, table: str, conditio
 def test_many_buckets_and_small_buffers(
     spark: SparkSession, table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Keys cut into many ranges and gathered in many runs give the same index."""
+    """Keys in many buckets and many runs give the same index."""
     monkeypatch.setattr(segments, "BUCKET_ROWS", 100)
     monkeypatch.setattr(stages, "BUFFER_ROWS", 10)
     _fill(spark, table)
@@ -84,7 +84,7 @@ def test_many_buckets_and_small_buffers(
 def test_deleted_rows_are_indexed_for_older_versions(
     spark: SparkSession, table: str, both: Callable[[str], tuple[int, int]]
 ) -> None:
-    """Rows deleted before the build are still found where an older version has them."""
+    """Rows that were deleted before the build are found in older versions."""
     _fill(spark, table, f"'format-version'='3',{MERGE_ON_READ}")
     before = spark.sql(f"SELECT snapshot_id FROM {table}.snapshots").head(1)[0][0]
     spark.sql(f"DELETE FROM {table} WHERE k = 500")
@@ -101,7 +101,7 @@ def test_deleted_rows_are_indexed_for_older_versions(
 def test_deletes_that_would_hide_rows_fail_the_build(
     spark: SparkSession, table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If raw reading ever stopped working, the build would fail instead of missing rows."""
+    """If raw reading stopped working, the build would fail instead of missing rows."""
     _fill(spark, table, f"'format-version'='2',{MERGE_ON_READ}")
     spark.sql(f"DELETE FROM {table} WHERE v % 100 = 7")
     monkeypatch.setattr("lakesieve.spark.tables.iceberg.table.RAW_READ", "no-such-option")
@@ -116,7 +116,7 @@ def test_deletes_that_would_hide_rows_fail_the_build(
 def test_columns_are_known_by_field_id(
     spark: SparkSession, table: str, both: Callable[[str], tuple[int, int]]
 ) -> None:
-    """A rename keeps the index; a column dropped and added again under its name has none."""
+    """A rename keeps the index; a column that is dropped and added again has no index."""
     _fill(spark, table)
     ls.create_index(table, ["k"], spark=spark)
     spark.sql(f"ALTER TABLE {table} RENAME COLUMN k TO key")
@@ -133,7 +133,7 @@ def test_columns_are_known_by_field_id(
 def test_columns_that_changed_after_the_last_commit(
     spark: SparkSession, table: str, both: Callable[[str], tuple[int, int]]
 ) -> None:
-    """What is indexed is the column of today, also if the newest data knew it by another name."""
+    """The current column is indexed, even if the newest data has it under another name."""
     _fill(spark, table)
     for old, new in (("k", "was_k"), ("v", "k"), ("was_k", "v")):
         spark.sql(f"ALTER TABLE {table} RENAME COLUMN {old} TO {new}")
@@ -148,7 +148,7 @@ def test_columns_that_changed_after_the_last_commit(
 
 
 def test_a_table_that_spark_cannot_read(spark: SparkSession, table: str) -> None:
-    """A column of a type that Spark does not have is named, wherever it stands."""
+    """A column with a type that Spark does not have is named in the error."""
     spark.sql(f"CREATE TABLE {table} (k BIGINT) USING iceberg TBLPROPERTIES ('format-version'='3')")
     spark.sql(f"INSERT INTO {table} VALUES (1)")
     jvm: Any = spark._jvm
@@ -168,7 +168,7 @@ def test_a_table_that_spark_cannot_read(spark: SparkSession, table: str) -> None
 def test_an_index_follows_the_time_zone_of_the_session(
     spark: SparkSession, table: str, both: Callable[[str], tuple[int, int]]
 ) -> None:
-    """Times are read by the zone of the moment, and those without a zone by none."""
+    """Times with a zone are read in the session's zone, and others without any."""
     spark.sql(f"CREATE TABLE {table} (t TIMESTAMP, n TIMESTAMP_NTZ) USING iceberg")
     rows = spark.range(0, 96, 1, 8).selectExpr(
         "timestamp_seconds(id * 3600) AS t", "TIMESTAMP_NTZ'1970-01-01' + make_dt_interval(0, id) n"
@@ -201,7 +201,7 @@ def test_an_index_follows_the_time_zone_of_the_session(
 def test_promotion_keeps_the_index(
     spark: SparkSession, table: str, both: Callable[[str], tuple[int, int]]
 ) -> None:
-    """After int became bigint and a decimal grew, the index still answers, also for old files."""
+    """After int became bigint and a decimal grew, the index still serves old files."""
     spark.sql(
         f"CREATE TABLE {table} (k INT, m DECIMAL(6,2)) USING iceberg "
         "TBLPROPERTIES ('write.distribution-mode'='none')"
@@ -224,7 +224,7 @@ def test_promotion_keeps_the_index(
 def test_other_file_formats(
     spark: SparkSession, table: str, both: Callable[[str], tuple[int, int]], kind: str
 ) -> None:
-    """Data files in ORC and Avro are indexed as Parquet is, deletes ignored."""
+    """Data files in ORC and Avro are indexed like Parquet, ignoring deletes."""
     _fill(spark, table, f"'write.format.default'='{kind}',{MERGE_ON_READ}")
     spark.sql(f"DELETE FROM {table} WHERE v = 7")
     ls.create_index(table, ["k"], spark=spark)
@@ -235,7 +235,7 @@ def test_other_file_formats(
 def test_files_that_were_added_without_field_ids(
     spark: SparkSession, table: str, tmp_path: Path, both: Callable[[str], tuple[int, int]]
 ) -> None:
-    """Files brought in by add_files are indexed by name, but not by what they do not hold."""
+    """Files from add_files are indexed by name, but not by columns that they do not contain."""
     source = str(tmp_path / "plain")
     rows = spark.range(0, 400, 1, 4).selectExpr("(id * 7919) % 1009 AS k", "id AS v", "id % 2 AS p")
     rows.write.partitionBy("p").parquet(source)
@@ -254,7 +254,7 @@ def test_files_that_were_added_without_field_ids(
 
 
 def test_an_empty_table(spark: SparkSession, table: str) -> None:
-    """An index of a table without data covers nothing; what comes later is read."""
+    """An index of an empty table covers nothing, and later files are read."""
     spark.sql(f"CREATE TABLE {table} (k BIGINT) USING iceberg")
     index = ls.create_index(table, ["k"], spark=spark)
     assert index.files("k = 1").paths == []
@@ -266,7 +266,7 @@ def test_an_empty_table(spark: SparkSession, table: str) -> None:
 
 
 def test_versions_branches_and_tags(spark: SparkSession, table: str) -> None:
-    """One index answers for every version by id, time, branch and tag."""
+    """One index serves every version, by id, time, branch and tag."""
     _fill(spark, table)
     index = ls.create_index(table, ["k"], spark=spark)
     first = spark.sql(f"SELECT snapshot_id, committed_at FROM {table}.snapshots").head(1)[0]
@@ -287,7 +287,7 @@ def test_versions_branches_and_tags(spark: SparkSession, table: str) -> None:
 
 
 def test_another_location(spark: SparkSession, table: str, tmp_path: Path) -> None:
-    """An index kept elsewhere is found when its place is named, and the table stays untouched."""
+    """An index in another place is found if the place is named, and the table is unchanged."""
     _fill(spark, table)
     location = str(tmp_path / "indexes")
     index = ls.create_index(table, ["k"], spark=spark, location=location)
@@ -302,7 +302,7 @@ def test_another_location(spark: SparkSession, table: str, tmp_path: Path) -> No
 
 
 def test_a_table_by_its_path(spark: SparkSession, table: str) -> None:
-    """A table is found by iceberg:PATH as by its name, and shares its indexes."""
+    """A table is found by iceberg:PATH as well as by its name, with the same indexes."""
     _fill(spark, table)
     ls.create_index(table, ["k"], spark=spark)
     (info,) = ls.list_indexes(table, spark=spark)
@@ -328,7 +328,7 @@ def test_two_indexes_work_together(spark: SparkSession, table: str) -> None:
 def test_orphan_removal_leaves_the_index_alone(
     spark: SparkSession, table: str, index_folder: Callable[[ls.Index], Path]
 ) -> None:
-    """Iceberg's clean-up of files that no metadata names does not touch the index."""
+    """Iceberg's removal of orphan files does not touch the index."""
     _fill(spark, table)
     index = ls.create_index(table, ["k"], spark=spark)
     folder = index_folder(index)
@@ -344,7 +344,7 @@ def test_orphan_removal_leaves_the_index_alone(
 
 
 def test_progress_is_reported(spark: SparkSession, table: str) -> None:
-    """The callback hears of the build and, last, that all rows are done."""
+    """The callback gets the build's progress and, at the end, that all rows are done."""
     _fill(spark, table)
     heard: list[ls.BuildProgress] = []
     ls.create_index(table, ["k"], spark=spark, progress=heard.append)
@@ -387,7 +387,7 @@ def test_bad_input_is_refused(spark: SparkSession, table: str) -> None:
 
 
 def test_an_index_is_made_once(spark: SparkSession, table: str) -> None:
-    """A second index of the name is refused; after a drop the name is free."""
+    """A second index with the same name is refused, until the first one is dropped."""
     _fill(spark, table)
     index = ls.create_index(table, ["k"], spark=spark)
     with pytest.raises(InvalidInputError, match="already has an index") as caught:
@@ -401,7 +401,7 @@ def test_an_index_is_made_once(spark: SparkSession, table: str) -> None:
 
 
 def test_a_place_that_cannot_be_written(spark: SparkSession, table: str, tmp_path: Path) -> None:
-    """A place that cannot be written to is refused before anything is read."""
+    """A read-only place is refused before anything is read."""
     _fill(spark, table)
     (tmp_path / "file").write_text("in the way")
 
@@ -411,7 +411,7 @@ def test_a_place_that_cannot_be_written(spark: SparkSession, table: str, tmp_pat
 
 
 def test_partitions_that_iceberg_cannot_tell_apart(spark: SparkSession, table: str) -> None:
-    """Raw rows of a table of format version 1 that Iceberg cannot read are refused in a line."""
+    """A table whose raw rows Iceberg cannot read is refused with one line."""
     spark.sql(
         f"CREATE TABLE {table} (id BIGINT, a STRING, b STRING) USING iceberg PARTITIONED BY (a) "
         "TBLPROPERTIES ('format-version' = '1')"
@@ -440,7 +440,7 @@ def test_partitions_that_iceberg_cannot_tell_apart(spark: SparkSession, table: s
 def test_indexes_that_cover_different_files(
     spark: SparkSession, table: str, both: Callable[[str], tuple[int, int]]
 ) -> None:
-    """A file that one index has not seen is judged by the other alone, in AND and in OR."""
+    """A file that one index does not cover is judged by the other alone, in AND and OR."""
     spark.sql(f"CREATE TABLE {table} (a BIGINT, b BIGINT) USING iceberg")
     for start in (0, 40):
         rows = spark.range(0, 40, 1, 2).selectExpr(f"{start} + id * 31 % 40 AS a", "id % 8 AS b")
@@ -464,7 +464,7 @@ def test_indexes_that_cover_different_files(
 
 @pytest.mark.parametrize("lost", ["*-m0.avro", "snap-*.avro"])
 def test_manifests_that_cannot_be_read(spark: SparkSession, table: str, lost: str) -> None:
-    """A table of format version 1 without a manifest, or its list, is refused in a line."""
+    """A table with a missing manifest or manifest list is refused with one line."""
     spark.sql(
         f"CREATE TABLE {table} (id BIGINT) USING iceberg TBLPROPERTIES ('format-version' = '1')"
     )

@@ -1,4 +1,4 @@
-"""Indexes on several columns: what they answer, through changes of the schema and versions."""
+"""Indexes on several columns serve queries across schema changes and versions."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_same_answers_with_and_without_skipping(
 def test_files_are_those_of_the_rows(
     spark: SparkSession, versions: list[str], condition: str
 ) -> None:
-    """The files read are those that hold a match; a range may find the one before it too."""
+    """Only files with a match are read, and for a range possibly the file before it."""
     ls.disable(spark)
     rows = spark.sql(f"SELECT DISTINCT _file FROM {versions[1]} WHERE {condition}").collect()
     ls.enable(spark)
@@ -180,7 +180,7 @@ def test_files_are_those_of_the_rows(
 def test_schema_changes(
     spark: SparkSession, table: str, both: Callable[[str], tuple[int, int]]
 ) -> None:
-    """A rename keeps the index, a dropped column leaves those before it, older versions use all."""
+    """A rename keeps the index; after a drop, the columns before the dropped one are used."""
     spark.sql(
         f"CREATE TABLE {table} (a INT, b STRING, c BIGINT) USING iceberg TBLPROPERTIES "
         "('write.distribution-mode'='none', 'write.metadata.metrics.default'='none')"
@@ -212,7 +212,7 @@ def test_schema_changes(
 
 
 def test_columns_that_make_no_key(spark: SparkSession, table: str) -> None:
-    """No columns, too many and one named twice are refused before any work."""
+    """No columns, too many, and one named twice are refused before any work."""
     spark.sql(f"CREATE TABLE {table} (a INT, b INT) USING iceberg")
     for columns in ([], ["a"] * 9, ["a", "b", "A"]):
         with pytest.raises(InvalidInputError) as caught:
@@ -222,7 +222,7 @@ def test_columns_that_make_no_key(spark: SparkSession, table: str) -> None:
 
 
 def test_an_index_tells_all_its_columns(spark: SparkSession, versions: list[str]) -> None:
-    """Names and types of all key columns are shown, and rows of nulls alone have a key."""
+    """Names and types of all key columns are shown, and rows of only nulls have a key."""
     info = ls.open_index(versions[0], "d_x_m_s_tenant", spark=spark).info()
 
     assert info.columns == ("d", "x", "m", "s", "tenant")

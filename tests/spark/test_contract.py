@@ -56,7 +56,7 @@ _ALIKE = (
 
 @in_soak(*(() if NEWEST else _ALIKE))
 class TestTables(TableContract):
-    """Every format passes."""
+    """Every format fulfils the contract."""
 
     @pytest.fixture(params=[name for name in DRIVERS if name != "delta"])
     def make_table(
@@ -75,7 +75,7 @@ class TestTables(TableContract):
 )
 @pytest.mark.skipif("delta" not in DRIVERS, reason="there is no runtime for this Spark")
 class TestDelta(TableContract):
-    """So does Delta."""
+    """Delta fulfils the contract."""
 
     @pytest.fixture
     def make_table(self, spark: SparkSession, tmp_path: Path) -> Iterator[Callable[[], Driver]]:
@@ -84,7 +84,7 @@ class TestDelta(TableContract):
 
 @pytest.mark.soak
 class TestColumnIds(TableContract):
-    """So does Delta with columns bound by ids."""
+    """Delta with column mapping by id fulfils the contract."""
 
     keys = ("i", "s", "st.k")
 

@@ -1,4 +1,4 @@
-"""Skipping on against skipping off, over generated tables, predicates and versions."""
+"""Skipping on gives the same rows as skipping off, for generated tables and predicates."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_same_answers_with_and_without_skipping(
 def test_text_finds_the_files_of_all_rows_that_spark_finds(
     spark: SparkSession, versions: list[str], ansi: str
 ) -> None:
-    """However a value is written, the files found hold every row for which Spark says true."""
+    """However a value is written, the found files contain every row that Spark finds."""
     # the head of some tables was rewritten since its indexes were built
     name, version = versions[1].split(" VERSION AS OF ")
     ls.disable(spark)

@@ -1,4 +1,4 @@
-"""Stale, broken and foreign indexes change speed, never answers."""
+"""Stale, damaged and foreign indexes change speed, but never results."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _codes(spark: SparkSession) -> set[str]:
 def test_appended_files_are_read(
     spark: SparkSession, table: str, both: Callable[[str], tuple[int, int]]
 ) -> None:
-    """Files that came after the build are read, and the report says how many."""
+    """Files that were added after the build are read, and the report says how many."""
     _make(spark, table)
     spark.sql(f"INSERT INTO {table} VALUES (7919, 'new'), (-1, 'new')")
 
@@ -86,7 +86,7 @@ def test_broken_files_are_named_and_harmless(
     part: str,
     harm: Callable[[Path], None],
 ) -> None:
-    """A harmed index file leaves the answers as they were and is named in the report."""
+    """A damaged index file leaves the results unchanged and is named in the report."""
     index = _make(spark, table)
     query = f"SELECT * FROM {table} WHERE k IN (5, 300, 1008)"
     total, read = both(query)
@@ -113,7 +113,7 @@ def test_harm_during_a_session_is_named(
     index_folder: Callable[[ls.Index], Path],
     part: str,
 ) -> None:
-    """A file harmed after the session has used it is noticed by the very next query."""
+    """A file that is damaged during a session is noticed by the next query."""
     index = _make(spark, table)
     ls.enable(spark)
     assert spark.sql(f"SELECT * FROM {table} WHERE k = 5").count() == 1
@@ -132,7 +132,7 @@ def test_a_too_new_index_is_left_alone(
     both: Callable[[str], tuple[int, int]],
     index_folder: Callable[[ls.Index], Path],
 ) -> None:
-    """A log written by a later version is not guessed at."""
+    """A log of a newer version is not used."""
     index = _make(spark, table)
     for entry in (index_folder(index) / "log").iterdir():
         _too_new(entry)
@@ -146,7 +146,7 @@ def test_a_too_new_index_is_left_alone(
 def test_a_recreated_table_is_not_fooled(
     spark: SparkSession, table: str, both: Callable[[str], tuple[int, int]]
 ) -> None:
-    """An index left behind by a dropped table says nothing of its successor."""
+    """An index of a dropped table is not used for its successor."""
     _make(spark, table)
     spark.sql(f"DROP TABLE {table}")  # without PURGE a catalog may leave files behind
     spark.sql(f"CREATE TABLE {table} (k BIGINT, v STRING) USING iceberg")
@@ -161,7 +161,7 @@ def test_a_recreated_table_is_not_fooled(
 def test_an_exception_in_python_leaves_the_scan_open(
     spark: SparkSession, table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever goes wrong while answering, the query runs and the report says so."""
+    """If planning fails, the query still runs, and the report says so."""
     _make(spark, table)
     ls.enable(spark)
 
@@ -178,7 +178,7 @@ def test_an_exception_in_python_leaves_the_scan_open(
 
 
 def test_a_cause_behind_reflection_is_shown(spark: SparkSession) -> None:
-    """What a format calls by reflection is named by its own error, not by that of the call."""
+    """An error behind reflection is shown instead of the error of the call."""
     classes: Any = java_class(spark, "java.lang.Class")
     text = classes.forName("java.lang.String")
     parse = classes.forName("java.lang.Integer").getMethod(

@@ -1,4 +1,4 @@
-"""The statistics of table formats, read without an engine, beside the rows that Spark finds."""
+"""Statistics of table formats, read without an engine, agree with the rows that Spark finds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.parametrize("form", DRIVERS)
 def test_no_file_with_a_match_is_left_out(spark: SparkSession, tmp_path: Path, form: str) -> None:
-    """Files left by minimum, maximum and partitions hold every row of drawn predicates."""
+    """Files left by minimum, maximum and partitions contain every row of drawn predicates."""
     table = DRIVERS[form](spark, tmp_path / "t", f"statistics_{form}")
     table.create(rows_of(spark, 0, folders=True), "p")
     table.append(rows_of(spark, files=3, folders=True))
@@ -57,7 +57,7 @@ def _check_kept(
 
 @pytest.mark.parametrize("form", DRIVERS)
 def test_numbers_of_single_precision(spark: SparkSession, tmp_path: Path, form: str) -> None:
-    """Logs and folders have the shortest text of a FLOAT, which is another number as a DOUBLE."""
+    """Logs and folders have the shortest text of a FLOAT, which is another DOUBLE."""
     table = DRIVERS[form](spark, tmp_path / "t", f"single_{form}")
     rows = spark.range(0, 10, 1, 10).selectExpr(
         "id", "CAST(id / 10 AS FLOAT) AS f", "CAST(id / 10 AS FLOAT) AS p"
@@ -111,7 +111,7 @@ def conditions(drawn: random.Random) -> str:
 
 
 def test_partitions_of_several_specs(spark: SparkSession) -> None:
-    """Buckets, days and prefixes alone tell of files, and a name may be that of two fields."""
+    """Buckets, days and prefixes select files alone, and two fields may share a name."""
     name = "lake.statistics.specs"
     unknown = ", ".join(
         f"'write.metadata.metrics.column.{column}'='none'" for column in ("id", "ts", "name")

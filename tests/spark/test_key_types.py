@@ -1,4 +1,4 @@
-"""Every type that can be indexed, from its rows to the files of a query."""
+"""Every type that can be indexed works from its rows to the files of a query."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_types(
 def test_promotion_of_every_type(
     spark: SparkSession, table: str, both: Callable[[str], tuple[int, int]]
 ) -> None:
-    """After int, float and decimal columns grew, the old index still skips the old files."""
+    """After int, float and decimal columns grew, the old index still skips old files."""
     spark.sql(f"CREATE TABLE {table} (i INT, f FLOAT, m DECIMAL(9,2)) USING iceberg {PROPERTIES}")
     rows = spark.range(0, 800, 1, FILES).selectExpr(
         "CAST((id * 31) % 800 AS INT) AS i",
@@ -139,7 +139,7 @@ def test_promotion_of_every_type(
 
 
 def test_types_that_cannot_be_indexed(spark: SparkSession, table: str) -> None:
-    """What has no order of its own is refused, with its type and with what can be indexed."""
+    """Types without an order are refused, with the types that can be indexed."""
     spark.sql(
         f"CREATE TABLE {table} (a ARRAY<STRUCT<x: INT>>, m MAP<STRING, INT>, st STRUCT<k: INT>, "
         "v VARIANT) USING iceberg TBLPROPERTIES ('format-version'='3')"
@@ -160,7 +160,7 @@ def test_types_that_cannot_be_indexed(spark: SparkSession, table: str) -> None:
 
 
 def test_strings_of_another_collation_cannot_be_indexed(spark: SparkSession) -> None:
-    """Rows whose strings do not compare by their bytes are refused before they are read."""
+    """Strings that do not compare by their bytes are refused before they are read."""
     number = Column(path=("n",), field_id=1, type="int", kind="integer")
     column = Column(path=("k",), field_id=2, type="string", kind="string")
     rows = spark.sql("SELECT 1 AS key_0, 'a' COLLATE UNICODE_CI AS key_1, 'f' AS file")
@@ -172,7 +172,7 @@ def test_strings_of_another_collation_cannot_be_indexed(spark: SparkSession) -> 
 def test_collated_comparisons_read_every_file(
     spark: SparkSession, table: str, both: Callable[[str], tuple[int, int]]
 ) -> None:
-    """A comparison under another collation is not looked up by bytes."""
+    """A comparison under another collation reads every file."""
     spark.sql(f"CREATE TABLE {table} (k STRING) USING iceberg {PROPERTIES}")
     spark.range(0, 80, 1, 4).selectExpr("concat('K', id) AS k").writeTo(table).append()
     ls.create_index(table, ["k"], spark=spark)
@@ -185,7 +185,7 @@ def test_collated_comparisons_read_every_file(
 def test_casts_that_keep_the_order_are_seen_through(
     spark: SparkSession, table: str, both: Callable[[str], tuple[int, int]]
 ) -> None:
-    """A float compared as double and an int as bigint are looked up, a bigint as double is not."""
+    """A float compared as double and an int as bigint are looked up, but not a bigint as double."""
     spark.sql(
         f"CREATE TABLE {table} (f FLOAT, i INT, l BIGINT, m DECIMAL(9,2)) USING iceberg "
         f"{PROPERTIES}"

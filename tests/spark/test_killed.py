@@ -153,7 +153,7 @@ def test_a_killed_operation_leaves_the_index_whole(
     victims: Callable[[dict[str, float]], Victim],
     both: Callable[[str], tuple[int, int]],
 ) -> None:
-    """Whatever was cut off: the index is whole or not there, and the next run goes on."""
+    """After a kill, the index is complete or does not exist, and the next run continues."""
     seed = depth("SEED", test=5, soak=random.randrange(2**32))
     moments = random.Random(seed)
     known = dict(FIRST_SECONDS)

@@ -1,4 +1,4 @@
-"""``last_pruning`` describes the latest query that reads tables, and of no other."""
+"""``last_pruning`` describes the latest query that reads tables, and no other."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _after(spark: SparkSession, frame: DataFrame | None = None) -> list[tuple[st
 def test_a_query_without_a_prunable_scan_tells_nothing(
     enabled: SparkSession, folder: Path, by_default: None
 ) -> None:
-    """Metadata tables, answers from metadata, other sources: none shows an older query's rows."""
+    """A query without a prunable scan shows no rows of an older query."""
     spark, delta = enabled, f"delta.`{folder}/delta`"
     (folder / "notes.txt").write_text("a\n")
     queries = (
@@ -68,7 +68,7 @@ def test_a_query_without_a_prunable_scan_tells_nothing(
 
 
 def test_incremental_reads_are_pruned(enabled: SparkSession, folder: Path) -> None:
-    """What was appended since a snapshot is a scan like others."""
+    """A read of appended rows is reported like other scans."""
     assert folder.exists()
     rows = enabled.sql(f"SELECT snapshot_id FROM {TABLE}.snapshots ORDER BY committed_at").collect()
     appended = enabled.read.option("start-snapshot-id", rows[0][0]).table(TABLE)
@@ -81,7 +81,7 @@ def test_incremental_reads_are_pruned(enabled: SparkSession, folder: Path) -> No
 
 
 def test_what_reads_no_table_leaves_the_report(enabled: SparkSession, folder: Path) -> None:
-    """Values, results of commands, cached rows, and lakesieve's own queries are no queries here."""
+    """Values, command results, cached rows and lakesieve's own queries do not clear the report."""
     spark = enabled
     shown = [("t", 1)]
     assert _after(spark, spark.sql("SELECT 1 AS one")) == shown
@@ -107,7 +107,7 @@ def test_what_reads_no_table_leaves_the_report(enabled: SparkSession, folder: Pa
 def test_a_streams_batches_are_not_reported(
     enabled: SparkSession, folder: Path, tmp_path: Path
 ) -> None:
-    """They clear nothing; queries that a batch's function makes are reported as any other's."""
+    """Batches of a stream clear nothing, but queries in a batch's function are reported."""
     spark = enabled
     inner: list[int] = []
 
@@ -129,7 +129,7 @@ def test_a_streams_batches_are_not_reported(
 
 
 def test_own_jobs_are_described(spark: SparkSession, folder: Path) -> None:
-    """Spark's UI names what lakesieve does, and the user's own words come back."""
+    """Spark's UI describes lakesieve's jobs, and then the user's description returns."""
     assert folder.exists()
     context = spark.sparkContext
     context.setJobGroup("mine", "my own work")
@@ -171,7 +171,7 @@ def test_own_jobs_are_described(spark: SparkSession, folder: Path) -> None:
     ],
 )
 def test_explain_shows_it(enabled: SparkSession, folder: Path, form: str, shown: str) -> None:
-    """The plan of a pruned query says so, and planning it is what is reported then."""
+    """The plan of a pruned query shows it, and planning it is reported."""
     relation = TABLE if form == "iceberg" else f"{form}.`{folder}/{form}`"
     if form != "iceberg":
         ls.create_index(f"{form}:{folder}/{form}", ["k"], spark=enabled)
@@ -210,7 +210,7 @@ def _last_job(spark: SparkSession) -> int:
 def test_jobs_say_how_many_files_they_read(
     enabled: SparkSession, folder: Path, adaptive: str
 ) -> None:
-    """Spark's UI shows files before and after for a pruned query, and for no other one."""
+    """Spark's UI shows files before and after for a pruned query, and for no other query."""
     spark = enabled
     context: Any = spark.sparkContext
     spark.conf.set("spark.sql.adaptive.enabled", adaptive)

@@ -1,4 +1,4 @@
-"""One index through the life of its table: refresh, compaction, branches, clones, old states."""
+"""One index through the life of its table: refresh, compaction, branches, clones, rollback."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def found(index: ls.Index, predicate: str, version: str | None = None) -> tuple[
 
 
 def test_a_refresh_covers_what_is_new(spark: SparkSession, table: str) -> None:
-    """Appended files are read until a refresh, and afterwards only where they match."""
+    """Appended files are read until a refresh, and then only if they match."""
     index = ls.create_index(table, ["id"], spark=spark)
     append(spark, 10_000, 300, files=3)
 
@@ -67,7 +67,7 @@ def test_a_refresh_covers_what_is_new(spark: SparkSession, table: str) -> None:
 
 
 def test_an_index_on_an_empty_table_grows(spark: SparkSession, table: str) -> None:
-    """An index can be made first, and be filled by refreshes."""
+    """An index can be created on an empty table, and be filled by refreshes."""
     spark.sql(f"CREATE OR REPLACE TABLE {table} (id INT, name STRING)")
     index = ls.create_index(table, ["name"], spark=spark)
     append(spark, 0, 500, files=2)
@@ -91,7 +91,7 @@ def test_all_refs_are_covered(spark: SparkSession, table: str) -> None:
 
 
 def test_deltas_are_merged_when_due(spark: SparkSession, table: str) -> None:
-    """Beyond the threshold the deltas become one, from the index alone, and answers stay."""
+    """Beyond the threshold, the deltas are merged without reading the table."""
     index = ls.create_index(table, ["id"], spark=spark, compaction="2")
     merged = []
     for number in range(4):
@@ -106,7 +106,7 @@ def test_deltas_are_merged_when_due(spark: SparkSession, table: str) -> None:
 
 
 def test_copy_on_write_merges_at_every_refresh(spark: SparkSession, table: str) -> None:
-    """With ``auto`` the index follows the table's own way of taking changes."""
+    """With ``auto``, merges follow the table's own way of changes."""
     index = ls.create_index(table, ["id"], spark=spark, compaction="auto")
     append(spark, 40_000, 5)
     assert index.refresh().compacted
@@ -120,7 +120,7 @@ def test_copy_on_write_merges_at_every_refresh(spark: SparkSession, table: str) 
 
 
 def test_upkeep_of_the_table_leaves_answers_right(spark: SparkSession, table: str) -> None:
-    """Rewrites, expiry, orphan removal and rollback: the index is intact, or partly covered."""
+    """After rewrites, expiry, orphan removal and rollback, the index gives right results."""
     index = ls.create_index(table, ["id"], spark=spark)
     first = spark.table(f"{table}.snapshots").head(1)[0]["snapshot_id"]
     append(spark, 60_000, 100, files=2)
@@ -156,7 +156,7 @@ def test_upkeep_of_the_table_leaves_answers_right(spark: SparkSession, table: st
 
 
 def test_columns_may_change_between_refreshes(spark: SparkSession, table: str) -> None:
-    """Renamed, promoted and moved columns are followed by field id; a lost one is reported."""
+    """Renamed, promoted and moved columns keep the index by field id; a lost one is reported."""
     index = ls.create_index(table, ["id"], spark=spark)
     for change in (
         "RENAME COLUMN id TO key",
@@ -182,7 +182,7 @@ def append_names(spark: SparkSession, table: str) -> None:
 
 
 def test_old_states_can_be_read_and_taken_back(spark: SparkSession, table: str) -> None:
-    """An earlier commit answers as it did; a rollback uncovers what came later."""
+    """An earlier commit gives its old results, and a rollback uncovers later files."""
     index = ls.create_index(table, ["id"], spark=spark)
     append(spark, 70_000, 10)
     index.refresh()
@@ -201,7 +201,7 @@ def test_old_states_can_be_read_and_taken_back(spark: SparkSession, table: str) 
 
 
 def test_a_budget_holds_for_refreshes(spark: SparkSession, table: str) -> None:
-    """A budgeted index is small, never misses a file, and stays so after a refresh."""
+    """A budgeted index is small, never misses a file, and stays small after a refresh."""
     index = ls.create_index(table, ["id"], spark=spark, budget="1 bits")
     exact = ls.create_index(table, ["id"], spark=spark, name="exact")
     append(spark, 4_000, 4_000, files=8)
@@ -219,7 +219,7 @@ def test_a_budget_holds_for_refreshes(spark: SparkSession, table: str) -> None:
 
 
 def test_a_lost_key_is_noticed(spark: SparkSession, table: str) -> None:
-    """``verify_rows`` names the files of keys that the index does not know."""
+    """``verify_rows`` names the files of keys that the index lacks."""
     index = ls.create_index(table, ["id"], spark=spark)
     append(spark, 100_000, 10)
     index.refresh()
@@ -234,7 +234,7 @@ def test_a_lost_key_is_noticed(spark: SparkSession, table: str) -> None:
 
 
 def test_a_zero_copy_table_has_the_indexes(spark: SparkSession, table: str) -> None:
-    """A copy of any version shares files and segments; then each goes its own way."""
+    """A copy of any version shares files and segments; then both change independently."""
     copy = "lake.life_copies.u"
     spark.sql(f"DROP TABLE IF EXISTS {copy}")
     index = ls.create_index(table, ["id"], spark=spark)
@@ -269,7 +269,7 @@ def test_a_zero_copy_table_has_the_indexes(spark: SparkSession, table: str) -> N
 
 
 def test_a_renamed_table_is_not_mistaken(spark: SparkSession) -> None:
-    """While a table's name is free, and when another one has it, its index names no files."""
+    """While a table's name is free or belongs to another table, its index names no files."""
     spark.conf.set("spark.sql.catalog.mem", "org.apache.iceberg.spark.SparkCatalog")
     spark.conf.set(
         "spark.sql.catalog.mem.catalog-impl", "org.apache.iceberg.inmemory.InMemoryCatalog"

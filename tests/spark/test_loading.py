@@ -1,4 +1,4 @@
-"""How sessions of all kinds get lakesieve's classes, once in a JVM."""
+"""Sessions of all kinds load lakesieve's classes, once for each JVM."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_executors_have_the_classes(tmp_path: Path) -> None:
 
 @pytest.mark.soak
 def test_a_jar_in_the_settings(tmp_path: Path) -> None:
-    """A jar that ``spark.jars`` brought is the only one, also where the session is enabled."""
+    """A jar from ``spark.jars`` is the only one, even if the session is enabled."""
     jar = tmp_path / "lakesieve-spark.jar"
     write_jar(jar)
     settings = {"spark.jars": str(jar), "spark.sql.extensions": EXTENSIONS}
@@ -70,7 +70,7 @@ def test_a_jar_in_the_settings(tmp_path: Path) -> None:
 
 @pytest.mark.soak
 def test_jars_before_those_of_spark(tmp_path: Path) -> None:
-    """A driver whose class loader looks into the users' jars first skips files, too."""
+    """A driver that prefers the users' jars skips files, too."""
     found = loaded_with(tmp_path, {"spark.driver.userClassPathFirst": "true"})
 
     assert found["read"] == "1/4"
@@ -86,7 +86,7 @@ def test_jars_before_those_of_spark(tmp_path: Path) -> None:
     ids=["lakesieve", "spark"],
 )
 def test_a_jar_of_another_version(tmp_path: Path, line: bytes, message: str) -> None:
-    """A jar in the settings that is of another version is refused by name."""
+    """A jar of another version in the settings is refused by name."""
     write_jar(tmp_path / "own.jar")
     other = tmp_path / "other.jar"
     with zipfile.ZipFile(tmp_path / "own.jar") as own, zipfile.ZipFile(other, "w") as changed:

@@ -91,7 +91,7 @@ class Maintainer:
 
 
 def test_it_keeps_up_with_a_writer(spark: SparkSession, table: str, tmp_path: Path) -> None:
-    """A commit a second: the lag is bounded, every key is found, no commit of the writer fails."""
+    """With a commit each second, the lag is bounded, every key is found, and no commit fails."""
     drawn = random.Random(os.environ.get("LAKESIEVE_SEED", "maintained"))
     spark.sql(f"CREATE TABLE {table} USING iceberg AS SELECT id FROM range(0, 100, 1, 2)")
     file, log = tmp_path / "lakesieve.toml", tmp_path / "log"

@@ -1,4 +1,4 @@
-"""Declared indexes kept up: a round does what is due, whoever else is at work or was killed."""
+"""A round of maintenance does what is due, whatever other processes do."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def append(spark: SparkSession, table: str, first: int, files: int = 1) -> None:
 
 
 def test_a_round_does_what_is_due(spark: SparkSession, declared: DeclaredTable) -> None:
-    """What is missing is made, then what lags is refreshed; a plan says so before."""
+    """Missing indexes are created, then stale ones are refreshed; a dry run says so before."""
     table = declared.name
     plan = run(spark, declared, dry_run=True)
     assert actions(plan) == [("undeclared", "region"), ("create", "id"), ("create", "by_region")]
@@ -87,7 +87,7 @@ def test_a_round_does_what_is_due(spark: SparkSession, declared: DeclaredTable) 
 
 
 def test_what_differs_is_reported_and_left(spark: SparkSession, declared: DeclaredTable) -> None:
-    """An index of other columns or another budget is never changed by itself."""
+    """An index with other columns or another budget is reported, but never changed."""
     run(spark, declared)
     changed = replace(
         declared,
@@ -107,7 +107,7 @@ def test_what_differs_is_reported_and_left(spark: SparkSession, declared: Declar
 
 
 def test_old_states_and_dropped_files_go(spark: SparkSession, declared: DeclaredTable) -> None:
-    """Files that no version keeps leave an index, and what no kept commit needs is deleted."""
+    """Files in no version leave an index, and objects that no kept commit needs are deleted."""
     one = replace(declared, indexes=INDEXES[:1], retain_commits=1, retain_hours=0)
     run(spark, one)
     spark.sql(
@@ -129,7 +129,7 @@ def test_old_states_and_dropped_files_go(spark: SparkSession, declared: Declared
 def test_a_column_that_is_not_there_fails_in_a_dry_run(
     spark: SparkSession, declared: DeclaredTable
 ) -> None:
-    """So it does in a round, which makes the other indexes all the same."""
+    """A declared column that does not exist fails, and the other indexes are still created."""
     wrong = DeclaredIndex(columns=("idd",), name="idd")
     both = replace(declared, indexes=(wrong, INDEXES[0]))
     for dry_run in (True, False):
@@ -141,7 +141,7 @@ def test_a_column_that_is_not_there_fails_in_a_dry_run(
 
 
 def test_one_failure_keeps_nothing_else(spark: SparkSession, declared: DeclaredTable) -> None:
-    """A table that is not there, an index whose column is gone: the rest is done all the same."""
+    """If a table or a column is missing, the remaining work is still done."""
     run(spark, declared)
     spark.sql(f"ALTER TABLE {declared.name} DROP COLUMN region")
     rows = spark.range(2000, 2010, 1, 1)
@@ -160,7 +160,7 @@ def test_one_failure_keeps_nothing_else(spark: SparkSession, declared: DeclaredT
 
 
 def test_two_at_once(spark: SparkSession, declared: DeclaredTable) -> None:
-    """Both end well, and every file is indexed once."""
+    """Two rounds at once both succeed, and every file is indexed once."""
     results: list[Sequence[TableMaintenance]] = []
     for turn in range(2):
         append(spark, declared.name, 3000 + 100 * turn, files=2)
@@ -183,7 +183,7 @@ def test_two_at_once(spark: SparkSession, declared: DeclaredTable) -> None:
 
 
 def test_it_stops_between_two_steps(spark: SparkSession, declared: DeclaredTable) -> None:
-    """What has begun is done, and the next round goes on."""
+    """A round stops between two steps, and the next round continues."""
     going = iter([True, True, False])
 
     done = run(spark, declared, going_on=lambda: next(going, False))
@@ -194,7 +194,7 @@ def test_it_stops_between_two_steps(spark: SparkSession, declared: DeclaredTable
 
 
 def test_equality_deletes_are_converted(spark: SparkSession, declared: DeclaredTable) -> None:
-    """Where it is declared, with the indexes made before; a second round finds none."""
+    """Declared conversions run after missing indexes are created; a second round finds none."""
     deletes = EqualityDeletes(spark, declared.name)
     deletes.delete(["id"], [[7], [300], [9999]])
     assert "convert" not in dict(actions(run(spark, declared)))

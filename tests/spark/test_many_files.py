@@ -73,7 +73,7 @@ def keys_of(spark: SparkSession, table: str, condition: str) -> list[int]:
 def test_manifests_without_a_file_to_read_are_not_read(
     spark: SparkSession, many: str, hidden: Callable[[str, int], None]
 ) -> None:
-    """Once a manifest is known, only queries that need a file of it read it again."""
+    """A known manifest is read again only by queries that need one of its files."""
     assert keys_of(spark, many, "k = 7") == [7]
     (scan,) = ls.last_pruning(spark)
     assert (scan.files_total, scan.files_read, scan.uncovered) == (2 * APPENDS, 1, 0)
@@ -86,7 +86,7 @@ def test_manifests_without_a_file_to_read_are_not_read(
 
 
 def test_new_files_are_read_before_they_are_indexed(spark: SparkSession, many: str) -> None:
-    """Manifests of uncovered files are read always."""
+    """Manifests of uncovered files are always read."""
     assert keys_of(spark, many, "k = 7") == [7]
     spark.sql(f"INSERT INTO {many} VALUES (7, 'new', 1), (-1, 'new', 1)")
 
@@ -133,7 +133,7 @@ def test_scans_of_one_table_keep_files_of_their_own(spark: SparkSession, many: s
 def test_few_files_are_planned_by_iceberg(
     spark: SparkSession, many: str, hidden: Callable[[str, int], None]
 ) -> None:
-    """Below the least number of files all manifests are read, as without an index."""
+    """Below the limit, all manifests are read, as without an index."""
     spark.conf.set(MANY_FILES, str(2 * APPENDS + 1))
     assert keys_of(spark, many, "k = 7") == [7]
     hidden(many, 3)
@@ -142,7 +142,7 @@ def test_few_files_are_planned_by_iceberg(
 
 
 def test_partitions_that_change_and_row_ids(spark: SparkSession, table: str) -> None:
-    """Files of several partition specs, and what rows inherit from manifests, stay as they are."""
+    """Files of several partition specs, and inherited row values, stay unchanged."""
     version = 3 if NEWEST else 2
     spark.sql(
         f"CREATE TABLE {table} (k BIGINT, p INT) USING iceberg PARTITIONED BY (p) TBLPROPERTIES "
@@ -166,5 +166,5 @@ def test_partitions_that_change_and_row_ids(spark: SparkSession, table: str) -> 
 
 @pytest.mark.parametrize("setting", ["fs.s3a.endpoint", "dfs.namenode.rpc-address.ns.nn1"])
 def test_stores_of_hadoop_share_no_manifest(spark: SparkSession, setting: str) -> None:
-    """A manifest is another one where Hadoop's configuration finds its path in another store."""
+    """A path in another store of Hadoop's configuration is another manifest."""
     assert list(helper_class(spark, "HadoopManifests").filesInTwoStores(setting)) == [1, 2]

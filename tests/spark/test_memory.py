@@ -1,4 +1,4 @@
-"""What planning holds of an index's data files is bounded, and grows by new ones alone."""
+"""Memory for an index's data files during planning is bounded, and grows only with new files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _held(spark: SparkSession) -> int:
 
 
 def test_little_is_held_of_each_file(spark: SparkSession, tmp_path: Path) -> None:
-    """Some dozens of bytes a data file, and nothing more for those that were known."""
+    """A data file takes a few dozen bytes, and a known file takes no more."""
     installed.installed_rule(spark)
     known = _held(spark)
     figures = memory.run(spark, tmp_path, paths=PATHS, refreshes=REFRESHES, queries=4 * REFRESHES)

@@ -21,7 +21,7 @@ END = "spark.stop()"
 
 
 def test_there_are_two() -> None:
-    """First steps, and what changes rows; stored without what they print."""
+    """There are two notebooks, stored without their output."""
     assert [path.stem for path in NOTEBOOKS] == ["first-steps", "upserts-and-erasure"]
     for path in NOTEBOOKS:
         assert not any(cell.get("outputs") for cell in _read(path).cells)
@@ -31,7 +31,7 @@ def test_there_are_two() -> None:
 def test_cells(
     spark: SparkSession, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In the session of the tests, whose warehouse is where the notebooks have theirs."""
+    """All cells run in the session of the tests."""
     warehouse = local_path(str(spark.conf.get("spark.sql.catalog.lake.warehouse")))
     (tmp_path / "warehouse").symlink_to(warehouse)
     monkeypatch.chdir(tmp_path)
@@ -51,7 +51,7 @@ def test_cells(
 @pytest.mark.soak
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_kernel(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without an error, and with what people look at: tables, not representations of objects."""
+    """All cells run in a kernel without an error, and show tables."""
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     notebook = _read(path)
     client = NotebookClient(

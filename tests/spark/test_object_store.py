@@ -49,7 +49,7 @@ def test_an_index_on_s3(spark: SparkSession, table: str, server: str) -> None:
 
 
 def test_settings_of_icebergs_own_file_io(spark: SparkSession, tmp_path: Path) -> None:
-    """A catalog that says how its files are reached says so of the index, too."""
+    """A catalog's settings for its files are used for the index, too."""
     result = hadoop_settings(SERVERS[0])
     catalog = "spark.sql.catalog.filed"
     settings = {
@@ -84,7 +84,7 @@ def test_settings_of_icebergs_own_file_io(spark: SparkSession, tmp_path: Path) -
 
 
 def test_keys_that_have_changed_are_read_again(spark: SparkSession) -> None:
-    """Keys that a session is given later are used where the store refuses the earlier ones."""
+    """If the store refuses the old keys, the session's new keys are used."""
     spark.conf.set("fs.s3a.access.key", "first")
     options = storage_options(spark)
     spark.conf.set("fs.s3a.access.key", "second")
@@ -95,7 +95,7 @@ def test_keys_that_have_changed_are_read_again(spark: SparkSession) -> None:
 
 
 def test_places_that_a_session_trusts(spark: SparkSession) -> None:
-    """The session's list of trusted places goes with every storage that is opened for it."""
+    """The session's list of trusted places is passed to every storage."""
     spark.conf.set("spark.lakesieve.trusted.roots", "s3://other/indexes")
     options = storage_options(spark)
     spark.conf.unset("spark.lakesieve.trusted.roots")
@@ -108,7 +108,7 @@ def test_places_that_a_session_trusts(spark: SparkSession) -> None:
 
 @pytest.mark.skipif("versity" not in SERVERS, reason="moto takes every key")
 def test_queries_take_up_new_keys(spark: SparkSession, table: str) -> None:
-    """After keys expired and the session was given new ones, the next query skips files again."""
+    """After keys expired and the session got new ones, the next query skips files again."""
     settings = hadoop_settings("versity")
     location = f"s3a://{BUCKET}/renewed"
     for key, value in settings.items():

@@ -1,4 +1,4 @@
-"""What only plain Parquet directories have: files rewritten in place, schemas given by hand."""
+"""Plain Parquet directories: files rewritten in place, and schemas given by hand."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _write(path: Path, number: int, *, shift: int = 0) -> None:
 def test_a_file_rewritten_in_place_is_read(
     spark: SparkSession, tmp_path: Path, both: Callable[[str], tuple[int, int]]
 ) -> None:
-    """New contents under an old name are not judged by the index, though their size is the same."""
+    """New content under an old name is always read, even if its size is the same."""
     folder = tmp_path / "d"
     _make(folder)
     ls.create_index(f"parquet:{folder}", ["k"], spark=spark)
@@ -71,7 +71,7 @@ def test_removed_and_added_files(
 
 
 def test_reads_that_are_left_alone(spark: SparkSession, tmp_path: Path) -> None:
-    """Reads of several paths, or bound in ways of their own, keep all their files."""
+    """Reads of several paths, or with column ids, keep all their files."""
     folder = tmp_path / "d"
     _make(folder)
     ls.create_index(f"parquet:{folder}", ["k"], spark=spark)
@@ -98,7 +98,7 @@ def test_reads_that_are_left_alone(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_a_time_of_a_folder_cannot_be_indexed(spark: SparkSession, tmp_path: Path) -> None:
-    """It is text without a zone, so that sessions differ about what it says."""
+    """A time in a folder's name has no zone, so it cannot be indexed."""
     _make(tmp_path / "d" / "at=2026-01-01 00%3A00%3A00")
     with pytest.raises(LakesieveError) as caught:
         ls.create_index(f"parquet:{tmp_path / 'd'}", ["at"], spark=spark)
@@ -107,7 +107,7 @@ def test_a_time_of_a_folder_cannot_be_indexed(spark: SparkSession, tmp_path: Pat
 
 
 def test_there_are_no_versions(spark: SparkSession, tmp_path: Path) -> None:
-    """A directory has only its present."""
+    """A directory has only its current version."""
     _make(tmp_path / "d", files=1)
     with pytest.raises(NotFoundError) as caught:
         ls.find_files(f"parquet:{tmp_path / 'd'}", "k = 1", spark=spark, version=3)
@@ -132,7 +132,7 @@ def test_two_reads_of_one_frame_keep_their_own_files(spark: SparkSession, tmp_pa
 
 
 def test_a_file_rewritten_after_it_was_listed_is_read(spark: SparkSession, tmp_path: Path) -> None:
-    """What was listed before a rewrite does not miss the new rows."""
+    """A listing from before a rewrite does not miss the new rows."""
     folder = tmp_path / "d"
     _make(folder)
     index = ls.create_index(f"parquet:{folder}", ["k"], spark=spark)
@@ -154,7 +154,7 @@ def test_a_file_rewritten_after_it_was_listed_is_read(spark: SparkSession, tmp_p
 def test_upkeep_follows_the_folder(
     spark: SparkSession, tmp_path: Path, both: Callable[[str], tuple[int, int]]
 ) -> None:
-    """A refresh indexes new and rewritten files alone, and compaction drops what is gone."""
+    """A refresh indexes only new and rewritten files, and compaction drops removed files."""
     folder = tmp_path / "d"
     _make(folder)
     index = ls.create_index(f"parquet:{folder}", ["k", "v"], spark=spark)
@@ -180,7 +180,7 @@ def test_upkeep_follows_the_folder(
 def test_an_old_time_of_change_is_another_file(
     spark: SparkSession, tmp_path: Path, both: Callable[[str], tuple[int, int]]
 ) -> None:
-    """A file whose modification time alone differs is read."""
+    """A file with another modification time is read."""
     folder = tmp_path / "d"
     _make(folder)
     ls.create_index(f"parquet:{folder}", ["k"], spark=spark)
@@ -190,7 +190,7 @@ def test_an_old_time_of_change_is_another_file(
 
 
 def test_more_files_than_go_in_one_part(spark: SparkSession, tmp_path: Path) -> None:
-    """Listings and selections of many files go in parts; none is lost or doubled."""
+    """Listings and selections of many files are split into parts without loss."""
     folder = tmp_path / "d"
     _make(folder, files=1)
     names = [f"{number:05d}.parquet" for number in range(10_001)]

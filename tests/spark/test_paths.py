@@ -1,4 +1,4 @@
-"""Data files and tables under several spellings of their paths are the same ones."""
+"""Data files and tables are recognized under several spellings of their paths."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LETTERS = "aAsS3:/. %#é"
 
 
 def test_java_spells_paths_as_python_does(spark: SparkSession) -> None:
-    """The examples, and any text, get one spelling from scans and from everything else."""
+    """Java and Python normalize the examples, and any text, alike."""
     drawn = random.Random("paths")
     texts = ["".join(drawn.choices(_LETTERS, k=drawn.randrange(10))) for _ in range(200)]
     starts = ("", "file:", "s3a://", "hdfs://N", "/", "FILE://localhost")
@@ -39,7 +39,7 @@ def test_java_spells_paths_as_python_does(spark: SparkSession) -> None:
 def test_one_folder_is_one_table(
     spark: SparkSession, tmp_path: Path, both: Callable[[str], tuple[int, int]]
 ) -> None:
-    """An index made under one spelling of a folder's place is that of all of them."""
+    """An index that was made under one spelling of a folder is found under all of them."""
     folder = tmp_path / "a b"
     folder.mkdir()
     for number in range(4):
@@ -58,7 +58,7 @@ def test_one_folder_is_one_table(
 def test_files_are_named_as_the_table_spells_them(
     spark: SparkSession, table: str, tmp_path: Path, both: Callable[[str], tuple[int, int]]
 ) -> None:
-    """Files that Iceberg lists under other spellings are indexed, and named as they are listed."""
+    """Files that Iceberg lists under other spellings are indexed, and named as listed."""
     spark.sql(f"CREATE TABLE {table} (k BIGINT) USING iceberg")
     spark.range(0, 300, 3, 1).selectExpr("id AS k").writeTo(table).append()
     # names that end as the identities of Parquet's files do

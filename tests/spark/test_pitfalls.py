@@ -1,4 +1,4 @@
-"""What silently loses skipping in other systems, or would make it wrong."""
+"""Queries for which other systems silently lose skipping, or which it could break."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _table(spark: SparkSession) -> Iterator[None]:
     ],
 )
 def test_shapes_of_queries(both: Callable[[str], tuple[int, int]], query: str, most: int) -> None:
-    """Each shape of query answers alike and opens no more files than its conditions need."""
+    """Each shape of query gives the same rows and opens only the needed files."""
     _, read = both(query)
 
     assert read <= most
@@ -94,7 +94,7 @@ def test_differently_pruned_scans_are_not_exchanged(
 
 
 def test_scalar_subqueries_that_spark_merges(both: Callable[[str], tuple[int, int]]) -> None:
-    """Subqueries that the optimizer may merge into one scan keep the rows of both."""
+    """Subqueries that the optimizer merges into one scan keep the rows of both."""
     both(
         f"SELECT (SELECT sum(c) FROM {T} WHERE a = 5), (SELECT count(c) FROM {T} WHERE a = 6), "
         f"(SELECT max(c) FROM {T} WHERE a = 5), (SELECT min(c) FROM {T} WHERE a * 2 = 12)"
@@ -104,7 +104,7 @@ def test_scalar_subqueries_that_spark_merges(both: Callable[[str], tuple[int, in
 def test_runtime_filters_and_dynamic_pruning(
     spark: SparkSession, both: Callable[[str], tuple[int, int]]
 ) -> None:
-    """Plans in which Spark copies one side of a join as a filter of the other stay right."""
+    """Plans in which Spark copies one side of a join as a filter give the right rows."""
     settings = {
         "spark.sql.optimizer.runtime.bloomFilter.applicationSideScanSizeThreshold": "1",
         "spark.sql.optimizer.runtime.bloomFilter.enabled": "true",
@@ -150,7 +150,7 @@ def test_a_cached_frame_is_not_shared_by_other_conditions(enabled: SparkSession)
 
 
 def test_a_random_condition_leaves_the_scan_whole(enabled: SparkSession) -> None:
-    """A condition that is not deterministic decides by row order, so no file is skipped."""
+    """No file is skipped by a nondeterministic condition."""
     enabled.sql(f"SELECT * FROM {T} WHERE a = 9 AND rand(7) < 0.5").collect()
 
     (pruned,) = ls.last_pruning(enabled)
@@ -160,7 +160,7 @@ def test_a_random_condition_leaves_the_scan_whole(enabled: SparkSession) -> None
 def test_writes_read_only_what_they_need(
     spark: SparkSession, enabled: SparkSession, table: str
 ) -> None:
-    """CREATE TABLE AS SELECT and INSERT skip files in what they read."""
+    """CREATE TABLE AS SELECT and INSERT skip files that they need not read."""
     enabled.sql(f"CREATE TABLE {table} USING iceberg AS SELECT * FROM {T} WHERE a = 9")
     assert [p.files_read for p in ls.last_pruning(enabled)] == [1]
     enabled.sql(f"INSERT INTO {table} SELECT * FROM {T} WHERE a IN (10, 11)")
@@ -170,7 +170,7 @@ def test_writes_read_only_what_they_need(
 
 
 def test_a_frame_planned_before_a_commit(spark: SparkSession, table: str) -> None:
-    """A query planned before a commit and run after it answers as without skipping."""
+    """A query that is planned before a commit and run after it gives the same rows."""
     spark.sql(f"CREATE TABLE {table} (k BIGINT) USING iceberg")
     spark.range(0, 100, 1, 4).selectExpr("id AS k").writeTo(table).append()
     ls.create_index(table, ["k"], spark=spark)
@@ -187,7 +187,7 @@ def test_a_frame_planned_before_a_commit(spark: SparkSession, table: str) -> Non
 
 
 def test_another_session_is_not_switched(spark: SparkSession, enabled: SparkSession) -> None:
-    """Skipping belongs to one session; a second session of the process is left alone."""
+    """Skipping in one session does not affect another session of the process."""
     other = spark.newSession()
     assert other._jsparkSession.experimental().extraOptimizations().size() == 0
     ls.enable(other)
@@ -197,7 +197,7 @@ def test_another_session_is_not_switched(spark: SparkSession, enabled: SparkSess
 
 
 def test_disable_takes_the_rule_out(spark: SparkSession) -> None:
-    """After disable nothing of lakesieve is left in the optimizer."""
+    """After disable, nothing of lakesieve is left in the optimizer."""
     ls.enable(spark)
     ls.disable(spark)
 

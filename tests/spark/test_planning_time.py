@@ -1,4 +1,4 @@
-"""Planning of a query waits a set time for the storage of indexes, and no longer."""
+"""Planning waits for the storage of indexes only for a limited time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Gate:
 
 
 def test_a_query_runs_without_the_index(spark: SparkSession, table: str, gate: Gate) -> None:
-    """The rows are those of the table, soon, and the report says why nothing was skipped."""
+    """The query soon returns the right rows, and the report says why nothing was skipped."""
     spark.sql(f"CREATE TABLE {table} (k BIGINT) USING iceberg")
     spark.range(0, 400, 1, 4).toDF("k").writeTo(table).append()
     ls.create_index(table, ["k"], spark=spark)

@@ -59,7 +59,7 @@ def _check(spark: SparkSession, table: str, index: ls.Index) -> None:
 
 @pytest.mark.usefixtures("small_portions")
 def test_a_table_is_indexed_in_portions(spark: SparkSession, filled: str) -> None:
-    """All of it, with a commit for each portion; the progress is that of the whole."""
+    """The whole table is indexed, with a commit for each portion and one progress."""
     heard: list[ls.BuildProgress] = []
     index = ls.create_index(filled, ["k"], spark=spark, progress=heard.append)
 
@@ -80,7 +80,7 @@ def test_a_table_is_indexed_in_portions(spark: SparkSession, filled: str) -> Non
 
 @pytest.mark.usefixtures("small_portions")
 def test_several_indexes_share_the_portions(spark: SparkSession, filled: str) -> None:
-    """Each read serves all of them."""
+    """Each read serves all indexes."""
     indexes = ls.create_indexes(filled, [["k"], ["g"]], spark=spark)
 
     assert [len(index.history()) for index in indexes] == [6, 6]
@@ -92,7 +92,7 @@ def test_several_indexes_share_the_portions(spark: SparkSession, filled: str) ->
 def test_what_was_indexed_before_a_failure_is_kept(
     spark: SparkSession, filled: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The error says so, queries use the part, and a refresh indexes the rest."""
+    """After a failure, queries use the finished part, and a refresh indexes the rest."""
     plain = IndexStore.commit
 
     def full(self: IndexStore, *_: Any, **__: Any) -> Any:
@@ -116,7 +116,7 @@ def test_what_was_indexed_before_a_failure_is_kept(
 def test_another_writer_between_two_portions(
     spark: SparkSession, filled: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A refresh whose next portion is indexed already goes on with what is left."""
+    """If another writer has indexed the next portion, a refresh continues with the rest."""
     index = ls.create_index(filled, ["k"], spark=spark)
     _append(spark, filled, 800, FILES)
     other = ls.open_index(filled, "k", spark=spark)
@@ -150,7 +150,7 @@ def test_another_writer_between_two_portions(
     ],
 )
 def test_files_of_a_portion(records: list[int], portions: list[list[int]]) -> None:
-    """Consecutive files, whole ones, about so many rows together."""
+    """A portion is consecutive whole files with about the wanted number of rows."""
     paths = [str(number) for number in range(len(records))]
     files = pa.table({"path": paths, "records": pa.array(records, pa.int64())})
     table: Any = SimpleNamespace()

@@ -1,4 +1,4 @@
-"""Files that two readers read differently: an index made by one is not used for the other."""
+"""Two readers may read files differently: an index of one is not used for the other."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_default_is_known_to_the_catalog_alone(
 def test_a_moment_by_default_is_another_one_in_another_zone(
     spark: SparkSession, entry: str, tmp_path: Path
 ) -> None:
-    """A default without a time zone is read in that of the session, and has no index."""
+    """A default without a time zone depends on the session, so it prevents an index."""
     spark.sql(f"CREATE TABLE {entry} (a INT) USING parquet LOCATION '{tmp_path / 't'}'")
     spark.sql(f"INSERT INTO {entry} VALUES (1)")
     moment = "TIMESTAMP '2020-01-01 00:00:00'"
@@ -89,7 +89,7 @@ def test_a_moment_by_default_is_another_one_in_another_zone(
 def test_a_partition_that_moved_keeps_its_rows(
     spark: SparkSession, entry: str, tmp_path: Path
 ) -> None:
-    """A folder says nothing of the partition that a catalog makes of it."""
+    """The folder does not determine the partition that a catalog has for it."""
     spark.sql(
         f"CREATE TABLE {entry} (k BIGINT, p INT) USING parquet PARTITIONED BY (p) "
         f"LOCATION '{tmp_path / 't'}'"
@@ -110,7 +110,7 @@ def test_a_partition_that_moved_keeps_its_rows(
 def test_a_partition_column_inside_the_file_is_not_looked_up(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """What a reader of one folder finds in its files, a reader of all finds in the folders."""
+    """One reader finds a value in the file, and another in the folder's name."""
     for value in (1, 2):
         folder = tmp_path / "t" / f"p={value}"
         folder.mkdir(parents=True)
@@ -126,7 +126,7 @@ def test_a_partition_column_inside_the_file_is_not_looked_up(
 def test_an_imported_file_follows_the_names_of_its_columns(
     spark: SparkSession, table: str, tmp_path: Path
 ) -> None:
-    """A name that passes from one column to another takes the values of imported files along."""
+    """In imported files, a reused column name changes which values a column has."""
     for first in (0, 10):
         rows = pa.table({"id": [first, first + 1], "a": [first, first + 1]})
         pq.write_table(rows, tmp_path / f"{first}.parquet")
@@ -153,7 +153,7 @@ def test_an_imported_file_follows_the_names_of_its_columns(
 def test_an_imported_file_may_come_back_in_another_partition(
     spark: SparkSession, entry: str, table: str, tmp_path: Path
 ) -> None:
-    """A file that does not hold its partition's value is not looked up by that value."""
+    """A file that does not contain its partition's value is not looked up by that value."""
     folder = tmp_path / "p=1"
     folder.mkdir()
     pq.write_table(pa.table({"id": [1, 2, 3]}), folder / "f.parquet")
@@ -188,7 +188,7 @@ def test_an_imported_file_may_come_back_in_another_partition(
 def test_char_columns_are_not_indexed(
     spark: SparkSession, entry: str, tmp_path: Path, provider: str
 ) -> None:
-    """Padded or not, the rows of a CHAR column are found, and other columns can be indexed."""
+    """Rows of a CHAR column are found with and without padding, and other columns are indexed."""
     spark.sql(
         f"CREATE TABLE {entry} (c CHAR(5), v VARCHAR(5), s STRUCT<c: CHAR(3), n: INT>, k INT) "
         f"USING {provider} LOCATION '{tmp_path / 't'}'"
@@ -236,7 +236,7 @@ def test_an_index_by_path_is_not_used_where_char_is_padded(
 def test_unsigned_numbers_are_other_ones_under_a_given_schema(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Numbers that a schema given by hand reads as negative are looked up as nothing else."""
+    """Numbers that a given schema reads as negative are looked up as such."""
     folder = tmp_path / "t"
     folder.mkdir()
     for number, first in enumerate((0, 2**32 - 3)):
@@ -254,7 +254,7 @@ def test_unsigned_numbers_are_other_ones_under_a_given_schema(
 def test_a_file_that_cannot_be_read_is_not_indexed_as_empty(
     spark: SparkSession, tmp_path: Path, provider: str
 ) -> None:
-    """A session that ignores damaged files gets no index which says that they hold nothing."""
+    """A session that ignores damaged files gets no index that says they are empty."""
     folder = tmp_path / "t"
     properties = {"delta.dataSkippingNumIndexedCols": "0"} if provider == "delta" else {}
     spark.range(0, 90, 1, 3).write.format(provider).options(**properties).save(str(folder))
@@ -289,7 +289,7 @@ def test_a_file_that_cannot_be_read_is_not_indexed_as_empty(
 def test_old_times_of_imported_files_are_read_without_a_session(
     spark: SparkSession, table: str, tmp_path: Path
 ) -> None:
-    """INT96 times of files that Iceberg took over are those that Spark reads, far ones too."""
+    """INT96 times of imported files are read like in Spark."""
     times = [datetime(9999, 12, 31), datetime(1, 1, 1), datetime(2026, 1, 2, 3, 4, 5, 6), None]  # noqa: DTZ001
     held = pa.table({"id": [1, 2, 3, 4], "t": pa.array(times, pa.timestamp("us"))})
     (tmp_path / "in").mkdir()
@@ -317,7 +317,7 @@ def test_old_times_of_imported_files_are_read_without_a_session(
 
 @pytest.mark.skipif(pyspark.__version__.startswith("3."), reason="Spark 3 has no VARIANT")
 def test_a_variant_leaves_other_columns_readable(spark: SparkSession, table: str) -> None:
-    """A column of a type that PyIceberg does not know is refused alone, and by its name."""
+    """Only the column with an unknown type is refused, by its name."""
     version = "TBLPROPERTIES ('format-version' = '3')"
     spark.sql(f"CREATE TABLE {table} (k BIGINT, v VARIANT, s STRING) USING iceberg {version}")
     spark.sql(f"INSERT INTO {table} SELECT id, PARSE_JSON('[1]'), 'x' FROM range(3)")

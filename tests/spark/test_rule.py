@@ -1,4 +1,4 @@
-"""The rule is in a session's optimizer exactly as long as somebody needs it."""
+"""The rule is in a session's optimizer exactly while something needs it."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def session() -> Iterator[_Session]:
 
 
 def test_threads_leave_the_rule_as_it_was_last_wanted(session: _Session) -> None:
-    """Enabled, disabled and read raw by many threads at once, no use is lost or kept."""
+    """Under many threads that enable, disable and read raw, no use is lost or left behind."""
     rule = InstalledRule(session, Planner(), ())
     paths = pa.chunked_array([pa.array(["file:/a"])])
 
@@ -95,7 +95,7 @@ def test_threads_leave_the_rule_as_it_was_last_wanted(session: _Session) -> None
 
 
 def test_commands_do_not_switch_each_other(session: _Session) -> None:
-    """A command that ends takes skipping from no other, nor leaves it on when all have ended."""
+    """A finished command does not turn skipping off for others, nor leave it on at the end."""
     rule = InstalledRule(session, Planner(), ())
     first = rule.skipping("memory://a", _no_settings)
     second = rule.skipping("memory://a", _no_settings)
@@ -110,7 +110,7 @@ def test_commands_do_not_switch_each_other(session: _Session) -> None:
 
 
 def test_what_fails_leaves_no_use_behind(session: _Session) -> None:
-    """A session that refuses the rule once takes it the next time, and gives it back."""
+    """After a failure to install the rule, the next use works and cleans up."""
     session.refusals = 1
     rule = InstalledRule(session, Planner(), ())
     with pytest.raises(ConnectionError, match="refused"), rule.raw_reads():
@@ -121,7 +121,7 @@ def test_what_fails_leaves_no_use_behind(session: _Session) -> None:
 
 
 def test_sessions_have_a_rule_each_in_one_application(spark: SparkSession) -> None:
-    """Threads of two sessions leave each its own rule, once; those of stopped ones are dropped."""
+    """Two sessions have one rule each, and rules of stopped sessions are dropped."""
     rules = SessionRules(
         rules={("application-of-yesterday", "1"): InstalledRule(_Session(), Planner(), ())}
     )
@@ -144,7 +144,7 @@ def test_sessions_have_a_rule_each_in_one_application(spark: SparkSession) -> No
 
 
 def test_sessions_that_skip_nothing_leave_little_behind(spark: SparkSession) -> None:
-    """An application that makes sessions for ever keeps the rules of those that skip files."""
+    """Only sessions that skip files keep their rules."""
     rules = SessionRules(most_idle=2)
     skipping = [spark.newSession() for _ in range(2)]
     for session in skipping:

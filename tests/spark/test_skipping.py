@@ -57,14 +57,14 @@ def _names(driver: OpenDriver) -> tuple[str, ...]:
 
 
 def test_queries(spark: SparkSession, driver: OpenDriver) -> None:
-    """Each condition on each column, and each join by it, opens the files of its rows alone."""
+    """Each condition on each column, and each join by it, opens only the files of its rows."""
     forms = None if is_soak() or _is_iceberg(driver) else _FEWER_FORMS
     assert checked(spark, driver.relation(), _names(driver), forms=forms) == {}
 
 
 @pytest.mark.parametrize("command", _COMMANDS)
 def test_commands(spark: SparkSession, driver: OpenDriver, command: str) -> None:
-    """DELETE, UPDATE and MERGE look for their rows in the files that hold them alone."""
+    """DELETE, UPDATE and MERGE search only files with their rows."""
     if driver.relation().startswith("parquet"):
         pytest.skip("directories of Parquet files know no commands")
     wrong = {}
@@ -86,7 +86,7 @@ def test_commands(spark: SparkSession, driver: OpenDriver, command: str) -> None
 
 
 def test_parquet_through_the_connector(spark: SparkSession, tmp_path: Path) -> None:
-    """What Spark reads through its connector API is not pruned, and the report says so."""
+    """Reads through Spark's connector API are not pruned, and the report says so."""
     spark.range(0, 40, 1, 4).toDF("k").write.parquet(f"{tmp_path}/t")
     ls.create_index(f"parquet:{tmp_path}/t", ["k"], spark=spark)
     listed = spark.conf.get("spark.sql.sources.useV1SourceList")

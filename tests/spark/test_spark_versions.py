@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.parametrize("version", ["2.4.8", "3.4.4", "3.10.0", "unknown"], ids=str)
 def test_older_versions_are_refused(version: str) -> None:
-    """A version that is not tested, and not newer than those, is refused, with those that are."""
+    """An untested older version is refused, with the tested versions."""
     with pytest.raises(UnsupportedError, match=r"Use Spark 4\.3 or 4\.2 or 4\.1 or 4\.0 or 3\.5"):
         spark_version_of(version)
 
@@ -48,7 +48,7 @@ def test_newer_versions_are_tried(version: str) -> None:
 
 @pytest.mark.skipif(not NEWEST, reason="the newest jar is for newer versions")
 def test_a_version_that_nobody_tested(spark: SparkSession, tmp_path: Path) -> None:
-    """A session of an unknown version is checked, finds nothing missing, and skips files."""
+    """A session of an unknown version is checked and skips files if nothing is missing."""
     folder = f"{tmp_path}/t"
     spark.range(0, 400, 1, 4).selectExpr("id * 319 % 400 AS k").write.parquet(folder)
     ls.create_index(f"parquet:{folder}", ["k"], spark=spark)
@@ -65,7 +65,7 @@ def test_a_version_that_nobody_tested(spark: SparkSession, tmp_path: Path) -> No
 
 @pytest.mark.skipif(spark_version_of(pyspark.__version__).name != "3.5", reason="the jar fits")
 def test_a_version_without_some_classes(tmp_path: Path) -> None:
-    """Where Spark lacks what the newest jar links to, all files are read, and it is said why."""
+    """If Spark lacks a class that the newest jar needs, all files are read, with a reason."""
     ran = subprocess.run(
         [sys.executable, "-m", "tests.spark.untested", str(tmp_path)],
         capture_output=True,
@@ -109,7 +109,7 @@ def test_adapters_find_their_private_members(spark: SparkSession) -> None:
     reason="Iceberg has no runtime for this version",
 )
 def test_equality_deletes_are_left_to_iceberg(spark: SparkSession, table: str) -> None:
-    """A version of Spark on which they are not joined in queries reads them as ever."""
+    """A version of Spark without joins of equality deletes reads them with Iceberg's reader."""
     spark.sql(f"CREATE TABLE {table} (k BIGINT) USING iceberg TBLPROPERTIES ('format-version'='2')")
     spark.sql(f"INSERT INTO {table} VALUES (1), (2)")
     EqualityDeletes(spark, table).delete(["k"], [[1]])
@@ -124,7 +124,7 @@ def test_equality_deletes_are_left_to_iceberg(spark: SparkSession, table: str) -
 
 
 def test_numbered_rows_get_partitions_of_their_own(spark: SparkSession) -> None:
-    """Each number has one partition, and no other number is in it."""
+    """Each number has a partition without other numbers."""
     from pyspark.sql import functions as F
 
     rows = spark.range(0, 500, 1, 3).selectExpr("CAST(id % 7 AS INT) AS n", "id")
@@ -137,7 +137,7 @@ def test_numbered_rows_get_partitions_of_their_own(spark: SparkSession) -> None:
 
 @pytest.mark.parametrize("texts", [[], ["a"], [""], ["b", "", "ä 'x' \\n %\n\r", "a"]], ids=repr)
 def test_texts_keep_their_order(spark: SparkSession, texts: list[str]) -> None:
-    """A frame of texts holds exactly these, in order, in however many parts they are sent."""
+    """A frame of texts keeps these texts in order, however many parts are sent."""
     import pyarrow as pa
 
     columns = pa.table({"t": pa.array(texts, pa.string()), "u": pa.array(texts[::-1], pa.string())})

@@ -23,7 +23,7 @@ def test_every_block_runs(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """In the session of the tests, whose warehouse is where the page has its own."""
+    """Every block runs in the session of the tests."""
     warehouse = str(spark.conf.get("spark.sql.catalog.lake.warehouse"))
     (tmp_path / "warehouse").symlink_to(local_path(warehouse))
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""The advisor on real tables: its predictions are what indexes then do, and it says why."""
+"""The advisor on real tables: its predictions match real indexes, and it gives reasons."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def table(spark: SparkSession) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def statements(spark: SparkSession, table: str) -> list[str]:
-    """Queries of it, by values that are there."""
+    """Queries of the table, with values that exist."""
     rows = spark.table(table).limit(400).collect()[::40]
     found = [f"SELECT * FROM {table} WHERE ticket = {row.ticket}" for row in rows]
     found += [f"SELECT * FROM {table} WHERE customer = '{row.customer}'" for row in rows[:6]]
@@ -71,7 +71,7 @@ def logs(
     statements: list[str],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Path:
-    """A log of them."""
+    """A log of these queries."""
     folder = tmp_path_factory.mktemp("advised") / "logs"
     with logged(spark, folder, compress="true", rolling_enabled="true"):
         for text in statements:
@@ -81,12 +81,12 @@ def logs(
 
 @pytest.fixture(scope="module")
 def whole(spark: SparkSession, table: str, logs: Path) -> list[TableAdvice]:
-    """Advice by trials over all files."""
+    """Advice from trials over all files."""
     return ls.advise(table, event_logs=[str(logs)], spark=spark, **ANY)
 
 
 def test_what_is_advised(spark: SparkSession, table: str, whole: list[TableAdvice]) -> None:
-    """What saves most comes first; each of the others has its reason."""
+    """The index that saves most comes first, and each of the others has a reason."""
     (advice,) = whole
     verdicts = {one.columns: one.verdict for one in advice.columns}
     assert verdicts[("ticket",)] is Verdict.INDEX
@@ -106,7 +106,7 @@ def test_what_is_advised(spark: SparkSession, table: str, whole: list[TableAdvic
 
 
 def test_predictions_are_what_indexes_do(spark: SparkSession, table: str, logs: Path) -> None:
-    """Over all files, files and bytes are exact."""
+    """With a trial over all files, the predicted files and bytes are exact."""
     wanted = [["ticket"], ["customer"], ["a", "b"], ["shop"]]
     indexes = ls.create_indexes(table, wanted, spark=spark)
     try:
@@ -131,7 +131,7 @@ def test_predictions_are_what_indexes_do(spark: SparkSession, table: str, logs: 
 def test_a_part_of_the_files(
     spark: SparkSession, table: str, logs: Path, whole: list[TableAdvice]
 ) -> None:
-    """Is extrapolated, and says between which figures each lies."""
+    """With a trial over some files, figures are extrapolated and have bounds."""
     (some,) = ls.advise(table, event_logs=[str(logs)], spark=spark, sample=ROWS // 2, **ANY)
     assert some.sampled_files == FILES // 2
     exact = {one.columns: one for one in whole[0].columns}
@@ -145,7 +145,7 @@ def test_a_part_of_the_files(
 
 
 def test_statements(spark: SparkSession, table: str, statements: list[str], tmp_path: Path) -> None:
-    """Files of SQL lead to the same advice, and nothing in them is run."""
+    """Files of SQL lead to the same advice, and none of their statements runs."""
     file = tmp_path / "queries.sql"
     more = [
         f"DELETE FROM {table} WHERE ticket = 5",
@@ -165,7 +165,7 @@ def test_statements(spark: SparkSession, table: str, statements: list[str], tmp_
 
 @pytest.mark.soak
 def test_delta(spark: SparkSession, logs: Path, tmp_path: Path) -> None:
-    """Another format, and a table that no query of the log reads."""
+    """Advice works for Delta, and for a table that no query of the log reads."""
     path = tmp_path / "delta"
     spark.range(0, ROWS, 1, 8).selectExpr(*_COLUMNS).write.format("delta").save(str(path))
     with logged(spark, tmp_path / "logs", compress="false", rolling_enabled="false"):
@@ -183,7 +183,7 @@ def test_delta(spark: SparkSession, logs: Path, tmp_path: Path) -> None:
 def test_command(
     spark: SparkSession, table: str, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The command prints, writes a page, and builds what is advised."""
+    """The command prints the advice, writes a page, and builds the advised indexes."""
     from lakesieve.cli.app import build_app
 
     monkeypatch.setattr("lakesieve.cli.session.start_session", lambda *_, **__: spark)
@@ -208,7 +208,7 @@ def test_command(
 
 
 def test_mistakes(spark: SparkSession, table: str, logs: Path, tmp_path: Path) -> None:
-    """Say what to give."""
+    """Errors say what to give instead."""
     with pytest.raises(InvalidInputError, match="event logs"):
         ls.advise(table, spark=spark)
     with pytest.raises(InvalidInputError, match="No table"):
@@ -225,7 +225,7 @@ def test_mistakes(spark: SparkSession, table: str, logs: Path, tmp_path: Path) -
 
 
 def test_shown(whole: list[TableAdvice]) -> None:
-    """In a shell and in a notebook, alone and in a list, everything escaped."""
+    """Advice is shown in a shell and in a notebook, alone and in a list, with text escaped."""
     advice = whole
     assert "in-every-file" in repr(advice)
     assert "in-every-file" in str(advice[0])

@@ -89,7 +89,7 @@ WAYS = {
 
 @pytest.mark.parametrize("way", WAYS)
 def test_every_way(spark: SparkSession, table: str, tmp_path: Path, way: str) -> None:
-    """Says the same of a query."""
+    """Logs in every form give the same uses of a query."""
     with logged(spark, tmp_path / "logs", **WAYS[way]):
         spark.sql(f"SELECT * FROM {table} WHERE k = 5").collect()
         spark.sql(f"SELECT count(*) FROM {table} WHERE s = 'name 7'").collect()
@@ -98,7 +98,7 @@ def test_every_way(spark: SparkSession, table: str, tmp_path: Path, way: str) ->
 
 
 def test_conditions(spark: SparkSession, table: str, tmp_path: Path) -> None:
-    """Every kind of condition, as this version of Spark and of Iceberg prints it."""
+    """Every kind of condition is read, as this version of Spark and of Iceberg prints it."""
     with logged(spark, tmp_path / "logs", compress="false", rolling_enabled="false"):
         for condition in CONDITIONS:
             spark.sql(f"SELECT * FROM {table} WHERE {condition}").collect()
@@ -108,7 +108,7 @@ def test_conditions(spark: SparkSession, table: str, tmp_path: Path) -> None:
 
 
 def test_files_joins_and_commands(spark: SparkSession, table: str, tmp_path: Path) -> None:
-    """Files that were read, the rows of a join's other side, and one use of each command."""
+    """Uses have the files read, the rows of a join's other side, and each command once."""
     logs = tmp_path / "logs"
     with logged(spark, logs, compress="false", rolling_enabled="false"):
         spark.sql(f"SELECT * FROM {table} WHERE upper(s) = 'A'").collect()

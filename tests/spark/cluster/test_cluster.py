@@ -124,7 +124,7 @@ def conf(cluster: Cluster, tmp_path: Path) -> dict[str, str]:
 def test_executors_die_and_lack_the_package(
     cluster: Cluster, conf: dict[str, str], python: Path
 ) -> None:
-    """One line says what executors lack; once it is shipped, none that dies makes a row wrong."""
+    """One line says what executors lack; after shipping it, killed executors make no row wrong."""
     drawn = random.Random(SEED)
     steps = list(SECONDS) * max(1, KILLS // len(SECONDS)) if is_soak() else ["build"]
     driver = Driver(conf, python, "make", "build", "ship", *steps, "state")
@@ -169,7 +169,7 @@ def test_catalogs_rename_replace_and_move_tables(conf: dict[str, str], python: P
 @pytest.mark.soak
 @pytest.mark.parametrize("kind", ["rest", "hive"])
 def test_tables_of_other_catalogs(tmp_path: Path, python: Path, kind: str) -> None:
-    """The same through the servers of two REST catalogs, and through two metastores of Hive."""
+    """The same holds for two REST catalogs and for two Hive metastores."""
     server = {"rest": rest_catalog, "hive": hive_metastore}[kind]
     warehouse = str(tmp_path / "warehouse")
     conf = {
@@ -201,7 +201,7 @@ def _check_catalogs(conf: dict[str, str], python: Path) -> None:
 
 @pytest.mark.soak
 def test_drivers_die(cluster: Cluster, conf: dict[str, str], python: Path) -> None:
-    """A driver that dies leaves rows and index as they were or as they were to be."""
+    """If a driver dies, rows and index are as before or as they would have become."""
     drawn = random.Random(SEED)
     first = Driver(conf, python, "make", "ship", "build", "state")
     before = first.end()

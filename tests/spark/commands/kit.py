@@ -1,4 +1,4 @@
-"""Kinds of tables, and random commands beside a model of them in memory."""
+"""Kinds of tables, and random commands next to a model of them in memory."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Kind:
 
     @property
     def rewrites(self) -> bool:
-        """True where a command writes files again."""
+        """True if a command rewrites files."""
         return "copy-on-write" in self.properties or "Vectors'='false" in self.properties
 
 
@@ -80,7 +80,7 @@ class SqlTable:
         self.drop()
 
     def create(self, columns: str, more: str = "") -> None:
-        """Make it, with further properties."""
+        """Create the table, with further properties."""
         delta = self.kind.provider == "delta"
         location = f"LOCATION '{self.folder}'" if delta else ""
         self.spark.sql(
@@ -89,24 +89,24 @@ class SqlTable:
         )
 
     def drop(self) -> None:
-        """Drop it if it is there."""
+        """Drop the table if it exists."""
         self.spark.sql(f"DROP TABLE IF EXISTS {self.name}")
 
     def compact(self) -> str:
-        """The command that rewrites its files."""
+        """Return the command that rewrites the table's files."""
         if self.kind.provider == "delta":
             return f"OPTIMIZE {self.name}"
         options = "options => map('rewrite-all', 'true')"
         return f"CALL lake.system.rewrite_data_files(table => '{self.name}', {options})"
 
     def version(self) -> int:
-        """The current version."""
+        """Return the current version."""
         if self.kind.provider == "delta":
             return max(int(p.stem) for p in (self.folder / "_delta_log").glob("*[0-9].json"))
         return int(load(self.spark, self.name).currentSnapshot().snapshotId())
 
     def back(self, version: int) -> str:
-        """The command that makes an earlier version the current one."""
+        """Return the command that makes an earlier version current."""
         if self.kind.provider == "delta":
             return f"RESTORE TABLE {self.name} TO VERSION AS OF {version}"
         return f"CALL lake.system.rollback_to_snapshot('{self.name}', {version})"
@@ -123,7 +123,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """A condition as SQL, and what it says of a row: true, false or unknown."""
+    """A condition as SQL, and its value for a row: true, false or unknown."""
 
     text: str
     holds: Callable[[Row], bool | None]
@@ -189,7 +189,7 @@ def _not(value: bool | None) -> bool | None:
 
 
 def _without_nulls(found: Condition) -> Condition:
-    """Iceberg, by itself, drops a whole file for ``k <> 1`` with its rows whose k is null."""
+    """Avoid a bug of Iceberg, which for ``k <> 1`` drops whole files with rows whose k is null."""
     return Condition(
         text=f"({found.text}) AND k IS NOT NULL AND s IS NOT NULL",
         holds=lambda row: found.holds(row) and None not in {row.k, row.s},

@@ -1,4 +1,4 @@
-"""Commits of others between the planning of a command and its own commit."""
+"""Commits of other writers between the planning of a command and its own commit."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def content(spark: SparkSession, table: SqlTable) -> Rows:
 
 
 def run(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, command: str, other: str) -> bool:
-    """Run a command, and another when the first one's scan is planned; true if it was rejected."""
+    """Run a command, and another one after the first scan is planned; return if it was rejected."""
     waiting = [other]
     plan: Callable[..., object] = vars(planner)["plan"]
 
@@ -88,19 +88,19 @@ def run(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, command: str, othe
 
 
 def without(key: int) -> Callable[[Rows], Rows]:
-    """What a DELETE does."""
+    """Return the rows after a DELETE."""
     return lambda rows: {row for row in rows if row[0] != key}
 
 
 def raised(low: int, high: int, step: int) -> Callable[[Rows], Rows]:
-    """What an UPDATE does."""
+    """Return the rows after an UPDATE."""
     return lambda rows: {(k, v + step if low <= k <= high else v) for k, v in rows}
 
 
 def test_commits_in_between(
     spark: SparkSession, case: tuple[SqlTable, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A command is rejected, or its result is that of the two commands in one of both orders."""
+    """A command is rejected, or both commands take effect in one of the two orders."""
     table, level = case
     name = table.name
     # the command, the other one, what they do, and whether the first one must be rejected

@@ -1,4 +1,4 @@
-"""Rows inserted if their keys are new: equal to a model, once, whatever others commit meanwhile."""
+"""Rows with new keys are inserted once, as in a model, whatever others commit meanwhile."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def given(spark: SparkSession, keys: list[int], mark: int) -> DataFrame:
 
 @pytest.mark.in_time("iceberg_merge_on_read")
 def test_insertions_equal_a_model(spark: SparkSession, people: str) -> None:
-    """New keys are appended, rows of others stay as they are; deleted keys are new again."""
+    """New keys are appended, rows of existing keys stay, and deleted keys count as new."""
     drawn = random.Random(f"insert {people}")
     model = {at: (at % 3, f"ü{at}", 0) for at in range(200)}
     for turn in range(1, ROUNDS + 1):
@@ -61,7 +61,7 @@ def test_insertions_equal_a_model(spark: SparkSession, people: str) -> None:
 
 @pytest.mark.in_time("iceberg_merge_on_read")
 def test_only_files_that_can_hold_the_keys_are_read(spark: SparkSession, people: str) -> None:
-    """Of eight files the one with the keys; a dry run tells and does nothing."""
+    """Only one of eight files is read, that with the keys; a dry run changes nothing."""
     before = contents(spark, people)
     rows = given(spark, [7, 8, 1000], 9)
 
@@ -80,7 +80,7 @@ def test_only_files_that_can_hold_the_keys_are_read(spark: SparkSession, people:
 @pytest.mark.in_time("iceberg_merge_on_read-first-1", "iceberg_merge_on_read-last-3")
 @pytest.mark.parametrize(("rule", "kept"), [("first", 1), ("last", 3)])
 def test_keys_that_are_given_twice(spark: SparkSession, people: str, rule: str, kept: int) -> None:
-    """One of their rows is inserted, by the rule; without one it is an error."""
+    """If a key is given twice, the rule selects one of its rows; without a rule it is an error."""
     rows = frame(spark, [(500, 0, "a", 1), (500, 1, "b", 2), (500, 2, "c", 3), (7, 0, "x", 9)])
     rows = rows.coalesce(1).sortWithinPartitions("v")
     with pytest.raises(InvalidInputError, match="id=500 is given 3 times"):
@@ -94,7 +94,7 @@ def test_keys_that_are_given_twice(spark: SparkSession, people: str, rule: str, 
 
 @pytest.mark.in_time("delta_vectors")
 def test_a_transaction_is_done_once(spark: SparkSession, people: str) -> None:
-    """Also where it found nothing to insert: its rows do not come later, when a key is deleted."""
+    """A transaction that found nothing to insert inserts nothing later, after a key was deleted."""
     rows = given(spark, [7, 8], 9)
 
     first = ls.insert_new(rows, people, on=["id"], spark=spark, txn=("app", 1))
@@ -108,7 +108,7 @@ def test_a_transaction_is_done_once(spark: SparkSession, people: str) -> None:
 
 
 def in_between(monkeypatch: pytest.MonkeyPatch, commits: list[Callable[[], object]]) -> None:
-    """Have others commit when an insertion has found its new rows and is about to write them."""
+    """Let others commit after an insertion has found its new rows and before it writes them."""
     inserting: list[object] = []
 
     def wait() -> None:
@@ -147,7 +147,7 @@ def in_between(monkeypatch: pytest.MonkeyPatch, commits: list[Callable[[], objec
 def test_others_insert_the_same_key_meanwhile(
     spark: SparkSession, people: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever comes second finds the key, also where the index does not know its file."""
+    """The second writer finds the key, even if the index does not cover its file."""
     before = contents(spark, people)
     # Delta keeps the settings of a MERGE by session
     another = spark.newSession() if "delta" in people else spark
@@ -171,7 +171,7 @@ def test_others_insert_the_same_key_meanwhile(
 def test_others_insert_right_after_the_look_up(
     spark: SparkSession, people: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What came between the look-up and the write is read by the write, or by another look-up."""
+    """A commit between the look-up and the write is found by the write, or by another look-up."""
     another = spark.newSession() if "delta" in people else spark
     commits = [[300, 301]]
     without = HeldKeys.without
@@ -195,7 +195,7 @@ def test_others_insert_right_after_the_look_up(
 def test_plain_appends_meanwhile(
     spark: SparkSession, people: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Iceberg finds their keys; Delta does where the table is serializable."""
+    """Iceberg finds the keys of plain appends; Delta does if the table is serializable."""
     if "delta" in people:
         spark.sql(f"ALTER TABLE {people} SET TBLPROPERTIES ('delta.isolationLevel'='Serializable')")
     commits: list[Callable[[], object]] = [
@@ -212,7 +212,7 @@ def test_plain_appends_meanwhile(
 
 @pytest.mark.in_time("iceberg_merge_on_read")
 def test_writers_at_once(spark: SparkSession, people: str) -> None:
-    """Several insert overlapping keys at once: each key is there once, and none is lost."""
+    """If several writers insert overlapping keys at once, each key is inserted exactly once."""
     starts = range(300, 300 + 10 * AT_ONCE, 10)
     errors: list[BaseException] = []
 
@@ -239,7 +239,7 @@ def test_writers_at_once(spark: SparkSession, people: str) -> None:
 def test_commits_without_end(
     spark: SparkSession, people: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After many attempts it is an error, and nothing was inserted."""
+    """After many attempts it is an error, and nothing is inserted."""
     monkeypatch.setattr(module, "ATTEMPTS", 2)
     numbers = iter(range(600, 700))
     # Delta keeps the settings of a MERGE by session
@@ -299,7 +299,7 @@ def test_a_stream_is_inserted_once(
 
 @pytest.mark.in_time("iceberg_merge_on_read", "delta_vectors")
 def test_other_rules_are_refused(spark: SparkSession, people: str) -> None:
-    """What the function does not know is named, with what it knows."""
+    """An unknown rule is refused, with the known ones."""
     with pytest.raises(InvalidInputError, match="duplicates='any' is not a known value"):
         ls.insert_new(given(spark, [1], 1), people, on=["id"], spark=spark, duplicates="any")
     with pytest.raises(InvalidInputError, match="have a null in their key"):

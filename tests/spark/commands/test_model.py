@@ -1,4 +1,4 @@
-"""Random commands with skipping on leave what a model in memory says.
+"""Random commands with skipping on give the same rows as a model in memory.
 
 ``LAKESIEVE_COMMANDS=2000`` runs that many over all kinds of tables.
 """

@@ -37,7 +37,7 @@ def table(
 
 
 def test_one_key(spark: SparkSession, table: SqlTable) -> None:
-    """A command on one key opens the one file that holds it, and says so."""
+    """A command on one key opens the one file that holds the key, and reports it."""
     (found,) = ls.find_files(table.name, "k = 397", spark=spark).paths
 
     spark.sql(f"UPDATE {table.name} SET v = -7 WHERE k = 397")
@@ -60,7 +60,7 @@ def test_one_key(spark: SparkSession, table: SqlTable) -> None:
 
 
 def test_no_scan_at_all(spark: SparkSession, table: SqlTable) -> None:
-    """A command that its format answers without a scan leaves nothing of the one before."""
+    """A command that its format answers without a scan clears the previous report."""
     spark.sql(f"DELETE FROM {table.name} WHERE k = 397")
     assert len(ls.last_pruning(spark)) > 0
 
@@ -75,7 +75,7 @@ def test_no_scan_at_all(spark: SparkSession, table: SqlTable) -> None:
 def test_replaced_files_are_those_read(
     spark: SparkSession, table: SqlTable, group_filter: str
 ) -> None:
-    """Copy-on-write replaces files that it scanned and no others, whoever picked them."""
+    """Copy-on-write replaces only files that it scanned."""
     name = table.name
     commands = {
         f"UPDATE {name} SET v = v + 10000 WHERE k IN (397, 398)": {397, 398},

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.parametrize("version", ["2", "3"])
 def test_iceberg_tells_marked_files(spark: SparkSession, table: str, version: str) -> None:
-    """Files with position deletes or vectors are counted, and the suggestion gets rid of them."""
+    """Files with position deletes or vectors are counted, and the suggestion removes them."""
     spark.sql(
         f"CREATE TABLE {table} USING iceberg TBLPROPERTIES ('format-version'='{version}', "
         "'write.delete.mode'='merge-on-read', 'write.distribution-mode'='none') "
@@ -49,7 +49,7 @@ def test_delta_tells_files_with_vectors(spark: SparkSession, tmp_path: Path) -> 
 
 
 def test_directories_have_nothing_to_tell(spark: SparkSession, tmp_path: Path) -> None:
-    """Files of a directory are whole."""
+    """Files of a directory have no row-level deletes."""
     spark.range(0, 10, 1, 2).write.parquet(str(tmp_path / "rows"))
     status = ls.status(f"parquet:{tmp_path / 'rows'}", spark=spark)
     assert (status.files, status.marked_files, status.suggestions) == (2, 0, ())

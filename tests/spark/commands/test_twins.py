@@ -1,4 +1,4 @@
-"""Generated commands leave a table with skipping on as they leave its twin with skipping off."""
+"""Generated commands change a table with skipping on like its twin with skipping off."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def twins(
 
 @pytest.mark.in_time("iceberg_2_on_read")
 def test_twins_stay_equal(spark: SparkSession, twins: tuple[SqlTable, SqlTable]) -> None:
-    """Each command, on twin tables, gives the same rows with skipping as without."""
+    """Each command gives the same rows on twin tables, with and without skipping."""
     drawn = random.Random(twins[0].name)
     total = read = 0
     for number in range(COMMANDS):

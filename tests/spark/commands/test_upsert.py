@@ -1,4 +1,4 @@
-"""Upsert and delete by key: equal to a model, done once, refused clearly, indexes kept up."""
+"""Upsert and delete by key agree with a model, run once, and keep the indexes fresh."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def contents(spark: SparkSession, table: str) -> dict[int, tuple[int, str, int]]
 @pytest.mark.in_time("iceberg_merge_on_read")
 @pytest.mark.usefixtures("by_default")
 def test_random_changes_equal_a_model(spark: SparkSession, people: str) -> None:
-    """Upserts and deletes by one or two columns leave the rows of a dictionary treated alike."""
+    """Upserts and deletes by one or two columns give the same rows as a dictionary."""
     drawn = random.Random(people)
     model = {at: (at % 3, f"ü{at}", 0) for at in range(200)}
     for turn in range(1, ROUNDS + 1):
@@ -94,7 +94,7 @@ def name_columns(name: str) -> list[str]:
 
 @pytest.mark.in_time("iceberg_merge_on_read")
 def test_the_same_again_changes_no_row(spark: SparkSession, people: str) -> None:
-    """A retry leaves the same rows, and none is made with the number of a transaction."""
+    """A retry leaves the same rows, and with a transaction it does nothing."""
     rows = frame(spark, [(7, 1, "neu", 9), (1000, 2, "auch", 9)])
     first = ls.upsert(rows, people, on=["id"], spark=spark, txn=("app", 3), refresh=None)
     after = contents(spark, people)
@@ -115,7 +115,7 @@ def test_the_same_again_changes_no_row(spark: SparkSession, people: str) -> None
 
 @pytest.mark.in_time("iceberg_merge_on_read", "delta_vectors")
 def test_a_dry_run_tells_and_does_nothing(spark: SparkSession, people: str) -> None:
-    """Rows and files are those that the change finds afterwards."""
+    """A dry run reports the rows and files of the later change, and changes nothing."""
     before = contents(spark, people)
     rows = frame(spark, [(7, 1, "x", 9), (8, 1, "x", 9), (199, 1, "x", 9), (1000, 2, "y", 9)])
     change = ls.upsert(rows, people, on=["id"], spark=spark, dry_run=True)
@@ -128,7 +128,7 @@ def test_a_dry_run_tells_and_does_nothing(spark: SparkSession, people: str) -> N
 
 @pytest.mark.in_time("iceberg_merge_on_read")
 def test_skipping_is_as_it_was_before(spark: SparkSession, people: str) -> None:
-    """The call switches skipping on for itself alone."""
+    """The call turns skipping on only for itself."""
     rows = frame(spark, [(7, 1, "x", 9)])
     ls.disable(spark)
     ls.delete(rows, people, on=["id"], spark=spark, refresh=None)
@@ -147,7 +147,7 @@ def test_skipping_is_as_it_was_before(spark: SparkSession, people: str) -> None:
 def test_a_failed_refresh_does_not_hide_the_commit(
     spark: SparkSession, people: str, index_folder: Callable[[ls.Index], Path]
 ) -> None:
-    """The rows are there, the result names the index and a code, and the other index is new."""
+    """If a refresh fails, the rows are committed, and the result names the index."""
     index = ls.open_index(people, "id", spark=spark)
     folder = index_folder(index)
     for entry in (folder / "log").iterdir():
@@ -178,7 +178,7 @@ _REFUSED = {
 
 @pytest.mark.parametrize("case", list(_REFUSED))
 def test_what_cannot_be_upserted_is_refused(spark: SparkSession, table: str, case: str) -> None:
-    """The error names a column or a key and the next step, and nothing was written."""
+    """The error names a column or a key and the next step, and nothing is written."""
     rows, on, error, result = _REFUSED[case]
     spark.sql(f"CREATE TABLE {table} (id BIGINT, region INT, s STRING, v INT) USING iceberg")
     with pytest.raises(error, match=result) as raised:
@@ -188,7 +188,7 @@ def test_what_cannot_be_upserted_is_refused(spark: SparkSession, table: str, cas
 
 
 def test_tables_without_commits_are_refused(spark: SparkSession, tmp_path: Path) -> None:
-    """A directory, an Iceberg path and a table that is not there each get their own error."""
+    """A directory, an Iceberg path and a missing table each get their own error."""
     rows = spark.range(3)
     rows.write.parquet(str(tmp_path / "rows"))
     with pytest.raises(UnsupportedError, match="directory"):
@@ -200,7 +200,7 @@ def test_tables_without_commits_are_refused(spark: SparkSession, tmp_path: Path)
 
 
 def test_rows_are_evaluated_once(spark: SparkSession, table: str) -> None:
-    """Random keys that pass the checks are those that are written."""
+    """The random keys that pass the checks are the keys that are written."""
     spark.sql(f"CREATE TABLE {table} (id BIGINT, v DOUBLE) USING iceberg")
     rows = spark.range(500).selectExpr("id", "rand() AS v")
     change = ls.upsert(rows.where("v < 0.5"), table, on=["id"], spark=spark)
@@ -210,7 +210,7 @@ def test_rows_are_evaluated_once(spark: SparkSession, table: str) -> None:
 
 
 def test_files_hold_rows_and_keys(spark: SparkSession, table: str, tmp_path: Path) -> None:
-    """CSV is read as the table's types, Parquet as it is, and bad values are errors."""
+    """CSV is read with the table's types, Parquet with its own, and bad values are errors."""
     spark.sql(f"CREATE TABLE {table} (id BIGINT, day DATE, s STRING) USING iceberg")
     rows, keys, bad = tmp_path / "rows.csv", tmp_path / "keys.parquet", tmp_path / "bad.csv"
     rows.write_text("s,id,day\nü,1,2026-01-31\nx,2,\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Small tables: one task a stage is done soonest."""
+"""Small tables, for which one task for each stage is fastest."""
 
 from __future__ import annotations
 

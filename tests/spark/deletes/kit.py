@@ -1,4 +1,4 @@
-"""Tables with equality deletes, which Spark cannot write: a kit for the tests."""
+"""Write equality deletes for the tests, because Spark cannot."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["EqualityDeletes", "load", "rows_of", "stock_rows"]
 
 
 def load(spark: SparkSession, name: str) -> Any:
-    """Iceberg's own object of a table, fresh."""
+    """Load Iceberg's own object of a table."""
     tables = java_class(spark, "org.apache.iceberg.spark.Spark3Util")
     table = tables.loadIcebergTable(spark._jsparkSession, name)
     table.refresh()
@@ -27,12 +27,12 @@ def load(spark: SparkSession, name: str) -> Any:
 
 
 def rows_of(frame: DataFrame) -> list[str]:
-    """The rows of a frame, as sorted texts."""
+    """Return the rows of a frame as sorted texts."""
     return sorted(map(repr, frame.collect()))
 
 
 def stock_rows(spark: SparkSession, name: str, version: str | None = None) -> list[str]:
-    """The rows that Iceberg's own reader gives, as sorted texts."""
+    """Return the rows that Iceberg's own reader gives, as sorted texts."""
     reader = spark.read.format("iceberg")
     if version is not None:
         reader = reader.option("versionAsOf", version)

@@ -1,4 +1,4 @@
-"""Commits of others between the plan of a conversion and its own commit, and its sudden death."""
+"""Other commits, or a kill, between the plan of a conversion and its own commit."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def build(spark: SparkSession, table: str, version: int) -> EqualityDeletes:
 
 
 def stray_files(spark: SparkSession, table: str) -> set[str]:
-    """Files that conversions wrote and no snapshot names."""
+    """Return files that conversions wrote and no snapshot names."""
     data = local_path(str(load(spark, table).location())) / "data"
     written = {path.name for path in data.glob("lakesieve-*/*") if not path.name.startswith(".")}
     named = spark.sql(f"SELECT file_path FROM {table}.all_delete_files").collect()
@@ -67,7 +67,7 @@ def stray_files(spark: SparkSession, table: str) -> set[str]:
 
 
 def once(action: Callable[[], None]) -> Callable[[ConversionProgress], None]:
-    """Do something just before the first commit."""
+    """Run something just before the first commit."""
     waiting = [action]
 
     def hear(report: ConversionProgress) -> None:
@@ -78,7 +78,7 @@ def once(action: Callable[[], None]) -> Callable[[ConversionProgress], None]:
 
 
 def convert_while(spark: SparkSession, table: str, change: str) -> int:
-    """Convert, with a commit in between; the conflicts that were met."""
+    """Convert with another commit in between, and return the number of conflicts."""
     first = spark.sql(f"SELECT snapshot_id FROM {table}.snapshots ORDER BY committed_at").first()
     left: list[list[str]] = []
 
@@ -98,7 +98,7 @@ def convert_while(spark: SparkSession, table: str, change: str) -> int:
 def test_commits_in_between(
     spark: SparkSession, table: str, version: int, change: str, conflicts: int
 ) -> None:
-    """Whatever others commit, the rows stay those that they left."""
+    """Whatever others commit, the rows stay the same."""
     build(spark, table, version)
 
     assert convert_while(spark, table, change) == conflicts
@@ -108,7 +108,7 @@ def test_commits_in_between(
 def test_commits_in_between_with_an_index(
     spark: SparkSession, table: str, version: int, change: str, conflicts: int
 ) -> None:
-    """So they do where an index leads to the deleted rows, which knows nothing of new files."""
+    """The rows also stay the same if an index guides the search and does not cover new files."""
     build(spark, table, version)
     ls.create_index(table, ["k"], spark=spark)
 
@@ -118,7 +118,7 @@ def test_commits_in_between_with_an_index(
 @pytest.mark.in_time("v3")
 @pytest.mark.parametrize("version", [2, 3], ids=["v2", "v3"])
 def test_more_commits_in_between(spark: SparkSession, table: str, version: int) -> None:
-    """Compactions that began before the deletes, other deletes and conversions cost no row."""
+    """Older compactions, other deletes and other conversions lose no row."""
     deletes = build(spark, table, version)
     expected = stock_rows(spark, table)
     done = ls.deletes.convert(table, spark=spark, progress=once(deletes.replace_by_copies))
@@ -141,12 +141,12 @@ def test_more_commits_in_between(spark: SparkSession, table: str, version: int) 
 
 
 def assert_converted(spark: SparkSession, table: str) -> None:
-    """Convert, as another process would."""
+    """Convert like another process."""
     assert ls.deletes.convert(table, spark=spark).commits == 1
 
 
 def test_giving_up(spark: SparkSession, table: str) -> None:
-    """After the last attempt an error names the reason, and the table is as the others left it."""
+    """After the last attempt, an error names the reason, and the table is unchanged."""
     deletes = build(spark, table, 2)
     expected = stock_rows(spark, table)
 
@@ -188,7 +188,7 @@ time.sleep(60)
 
 @pytest.mark.parametrize("moment", [pytest.param("write", marks=pytest.mark.soak), "commit"])
 def test_killed(spark: SparkSession, table: str, moment: str) -> None:
-    """A conversion killed somewhere in its second part leaves the rows; the next does the rest."""
+    """A conversion that is killed in its second part keeps the rows; the next one continues."""
     warehouse = str(spark.conf.get("spark.sql.catalog.lake.warehouse"))
     build(spark, table, 3)
     expected = stock_rows(spark, table)

@@ -23,7 +23,7 @@ STEPS = 10
 
 
 def joined_rows(spark: SparkSession, table: str, version: str | None = None) -> list[str]:
-    """The rows of a plain query that may hold no deletes in memory."""
+    """Return the rows of a query that must not hold deletes in memory."""
     spark.conf.set("spark.lakesieve.deletes.memory", "1b")
     ls.enable(spark)
     try:
@@ -47,7 +47,7 @@ def seed(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[int]:
 
 
 def test_random_tables(spark: SparkSession, table: str, seed: int) -> None:
-    """Every table reads alike, now and in its past, before and after its conversion."""
+    """Every table gives the same rows, now and in its past, before and after its conversion."""
     story = Story(spark, table, seed)
     story.live(STEPS // 2)
     ls.create_index(table, [story.names[c] for c in ("k", "sk")[seed % 2]], spark=spark, name="i")

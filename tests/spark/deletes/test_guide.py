@@ -21,7 +21,7 @@ FILES = 8
 
 @pytest.fixture
 def made(spark: SparkSession, table: str) -> EqualityDeletes:
-    """Eight data files whose keys overlap, so that statistics tell nothing."""
+    """Make eight data files with overlapping keys, so that statistics skip nothing."""
     spark.sql(
         f"CREATE TABLE {table} (k BIGINT, s STRING, v BIGINT) USING iceberg "
         "TBLPROPERTIES ('format-version'='2', 'write.distribution-mode'='none')"
@@ -73,7 +73,7 @@ def test_unknown_files_are_read(
     made: EqualityDeletes,
     index_folder: Callable[[ls.Index], Path],
 ) -> None:
-    """Data files newer than the index are searched, and all of them if it is damaged."""
+    """Data files newer than the index are searched; if the index is damaged, all files are."""
     index = ls.create_index(table, ["k"], spark=spark)
     spark.sql(f"INSERT INTO {table} VALUES (10, 'new', 1000), (26, 'new', 1001)")
     made.delete(["k"], [[26]])
@@ -97,7 +97,7 @@ def test_unknown_files_are_read(
 def test_a_name_mapping_leaves_the_search_to_all_files(
     spark: SparkSession, table: str, made: EqualityDeletes
 ) -> None:
-    """Where files may be read by their columns' names, no index by field id narrows the search."""
+    """If files may be read by column names, an index by field id does not narrow the search."""
     ls.create_index(table, ["k"], spark=spark)
     mapping = '[{"field-id": 1, "names": ["k"]}]'
     spark.sql(

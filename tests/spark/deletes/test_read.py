@@ -1,4 +1,4 @@
-"""What reading under equality deletes keeps: pruning, filters, branches, indexes."""
+"""Reading under equality deletes keeps pruning, filters, branches and indexes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def made(spark: SparkSession, table: str) -> EqualityDeletes:
 def test_filters_and_columns_are_pushed(
     spark: SparkSession, table: str, made: EqualityDeletes
 ) -> None:
-    """Filters give the stock reader's rows; they and the wanted columns reach the scans."""
+    """Filters give the same rows as Iceberg's reader, and reach the scans like the columns do."""
     for condition in FILTERS:
         expected = rows_of(spark.table(table).where(condition))
 
@@ -89,7 +89,7 @@ def test_branches(spark: SparkSession, table: str, made: EqualityDeletes) -> Non
 
 
 def test_legacy_position_deletes(spark: SparkSession, table: str) -> None:
-    """A deletion vector takes over what position delete files of version 2 have deleted."""
+    """A deletion vector includes the rows that position delete files of version 2 deleted."""
     spark.sql(
         f"CREATE TABLE {table} (k BIGINT) USING iceberg TBLPROPERTIES ('format-version'='2', "
         "'write.delete.mode'='merge-on-read', 'write.delete.granularity'='partition')"

@@ -59,7 +59,7 @@ def made(spark: SparkSession, table: str) -> Iterator[EqualityDeletes]:
 
 @pytest.fixture
 def alike(spark: SparkSession, table: str) -> Callable[[str], list[ReasonCode]]:
-    """Run a query with and without lakesieve, insist on equal rows; tells the reasons."""
+    """Run a query with and without lakesieve, check equal rows; return the reasons."""
 
     def run(query: str) -> list[ReasonCode]:
         ls.disable(spark)
@@ -72,7 +72,7 @@ def alike(spark: SparkSession, table: str) -> Callable[[str], list[ReasonCode]]:
 
 
 def test_queries(made: EqualityDeletes, alike: Callable[[str], list[ReasonCode]]) -> None:
-    """Scans in joins, subqueries and CTEs give the stock reader's rows, by joins where they can."""
+    """Scans in joins, subqueries and CTEs give the rows of Iceberg's own reader."""
     joined = {query: alike(query).count(ReasonCode.DELETES_JOINED) for query, _ in QUERIES}
 
     assert joined == dict(QUERIES)
@@ -84,7 +84,7 @@ def test_versions(
     made: EqualityDeletes,
     alike: Callable[[str], list[ReasonCode]],
 ) -> None:
-    """Time travel and branches are read as what they are, also after changes of columns."""
+    """Time travel and branches read the right version, even after changes of columns."""
     snapshot = spark.sql(f"SELECT snapshot_id FROM {table}.refs").head(1)[0][0]
     spark.sql(f"ALTER TABLE {table} CREATE BRANCH b")
     spark.sql(f"ALTER TABLE {table} RENAME COLUMN s TO renamed")
@@ -102,7 +102,7 @@ def test_what_stays_as_it_is(
     alike: Callable[[str], list[ReasonCode]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Queries below the limit, commands, and queries whose joins fail keep Iceberg's own reader."""
+    """Queries below the limit, commands, and queries whose joins fail use Iceberg's own reader."""
     spark.conf.set(LIMIT, "1m")
     assert ReasonCode.DELETES_JOINED not in alike("SELECT v FROM {t}")
     spark.conf.set(LIMIT, "off")
@@ -126,7 +126,7 @@ def test_an_index_skips_files_first(
     made: EqualityDeletes,
     alike: Callable[[str], list[ReasonCode]],
 ) -> None:
-    """The estimate counts the files that an index leaves, and the joins read only those."""
+    """The estimate counts only files that an index leaves, and the joins read only those."""
     ls.create_index(table, ["v"], spark=spark)
 
     assert ReasonCode.DELETES_JOINED not in alike("SELECT k FROM {t} WHERE v = 31 AND p = 2")

@@ -1,4 +1,4 @@
-"""What Delta for Spark itself says of a table: the oracle of the reader without an engine."""
+"""What Delta for Spark says about a table, to compare with the reader without an engine."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class SparkLog:
 
 
 def check_listed_as_spark_does(spark: SparkSession, table: DeltaReader, spec: str | None) -> None:
-    """Insist that Spark knows the same version of a table, with the same data files."""
+    """Check that Spark knows the same version of a table, with the same data files."""
     log = SparkLog(spark, table.location)
     version = table.version(spec)
     number = int(str(version.id))

@@ -1,4 +1,4 @@
-"""Logs that different writers leave: the reader lists what Spark lists, or refuses by name."""
+"""Logs of different writers: the reader lists what Spark lists, or refuses by name."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _number(table: Any, spec: str) -> str | None:
 
 
 def check_case(spark: SparkSession, folder: Path, seed: int) -> bool:
-    """Compare one drawn table with Spark's own list; returns false where it is refused."""
+    """Compare one drawn table with Spark's own list; return false if it is refused."""
     drawn = DrawnLog(spark, folder, seed)
     name = f"delta:{drawn.root}"
     story = f"seed {seed}, checkpoints {drawn.forms}"
@@ -59,7 +59,7 @@ def check_case(spark: SparkSession, folder: Path, seed: int) -> bool:
 
 
 def test_drawn_logs(spark: SparkSession, tmp_path: Path) -> None:
-    """Versions, times, files, deletes and rows are those of Spark, unless refused by name."""
+    """Versions, times, files, deletes and rows agree with Spark, unless refused by name."""
     equal = [check_case(spark, tmp_path / str(seed), seed) for seed in range(_CASES)]
 
     assert sum(equal) >= _LEAST_EQUAL * _CASES
@@ -76,7 +76,7 @@ def test_drawn_logs(spark: SparkSession, tmp_path: Path) -> None:
 def test_columns_are_those_of_the_session(
     spark: SparkSession, tmp_path: Path, setting: str, value: str
 ) -> None:
-    """A setting that changes the values read is part of the columns, from the next version() on."""
+    """A setting that changes the values read changes the columns, from the next version() on."""
     spark.range(3).write.format("delta").save(str(tmp_path / "t"))
     table: Any = open_with_spark(spark, f"delta:{tmp_path / 't'}").reader
     before = table.version().schema

@@ -1,4 +1,4 @@
-"""Delta's files are listed once a snapshot where an index leaves few of them."""
+"""Delta's files are listed once for each snapshot if an index leaves few of them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def table(spark: SparkSession, tmp_path: Path) -> Iterator[str]:
 
 
 def _jobs_to_plan(spark: SparkSession, frame: DataFrame) -> int:
-    """Jobs that Spark runs before the query itself."""
+    """Return the number of jobs that Spark runs before the query itself."""
     context = spark.sparkContext
     group = f"plan-{next(_NUMBERS)}"
     context.setJobGroup(group, "planning")
@@ -76,7 +76,7 @@ def _answers(spark: SparkSession, table: str) -> dict[str, list[str]]:
 
 
 def test_selective_queries_run_no_query_over_the_log(spark: SparkSession, table: str) -> None:
-    """Once listed, a point query is planned without a job, also of versions that follow."""
+    """Once listed, a point query needs no job for planning, even in later versions."""
     spark.table(table).where("k = 11").collect()
     assert _jobs_to_plan(spark, spark.table(table).where("k = 12")) == 0
 
@@ -91,7 +91,7 @@ def test_selective_queries_run_no_query_over_the_log(spark: SparkSession, table:
 
 
 def test_other_queries_keep_the_skipping_of_delta(spark: SparkSession, table: str) -> None:
-    """Conditions that the index cannot answer leave no more files than Delta alone does."""
+    """Conditions that the index cannot answer leave no more files than in Delta alone."""
     for condition in ("v = 1234", "v < 300", "k >= 0 AND v = 7", "k + 1 = 12 AND v < 200"):
         assert _files_read(spark.table(table).where(condition)) <= 3
     assert spark.table(table).count() == 4000
@@ -100,7 +100,7 @@ def test_other_queries_keep_the_skipping_of_delta(spark: SparkSession, table: st
 
 @pytest.mark.soak
 def test_answers_stay_the_same(spark: SparkSession, table: str) -> None:
-    """With rows deleted and added since, queries tell what they do without an index."""
+    """With rows deleted and added since, queries give the same rows as without an index."""
     spark.sql(f"DELETE FROM {table} WHERE k IN (13, 14)")
     spark.sql(f"INSERT INTO {table} VALUES (13, -1), (397, -2), (12, NULL), (NULL, 5)")
     ls.disable(spark)
@@ -111,7 +111,7 @@ def test_answers_stay_the_same(spark: SparkSession, table: str) -> None:
 
 
 def test_commands_read_their_own_version(spark: SparkSession, table: str) -> None:
-    """Commands, which note what they read, are not planned from the list."""
+    """Commands are not planned from the list, because they record what they read."""
     spark.sql(f"UPDATE {table} SET v = -5 WHERE k = 397")
     spark.sql(f"INSERT INTO {table} SELECT k, v - 1 FROM {table} WHERE k = 397")
     spark.sql(

@@ -1,4 +1,4 @@
-"""Paths of Delta's log in the form of Delta for Spark, beside Java's own."""
+"""Paths of Delta's log get the same form as in Delta for Spark and in Java."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Point queries of a Delta table of very many files, of which there is only the log."""
+"""Point queries of a Delta table with very many files, of which only the log exists."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _found(folder: Path, key: int) -> set[str]:
 
 
 def test_only_the_files_of_the_index_are_planned(spark: SparkSession, folder: Path) -> None:
-    """From the third query on no job runs, and files that come and go are seen."""
+    """From the third query on no job runs, and added and removed files are noticed."""
     ls.enable(spark)
     try:
         jobs = []
@@ -96,7 +96,7 @@ def test_only_the_files_of_the_index_are_planned(spark: SparkSession, folder: Pa
 def test_readers_that_come_before_the_choice_see_all_files(
     spark: SparkSession, folder: Path
 ) -> None:
-    """A condition of which no index leaves few files is planned by Delta, with all of them."""
+    """If no index leaves few files, Delta plans the condition over all files."""
     ls.enable(spark)
     try:
         for key in (5, 77, 4_000):

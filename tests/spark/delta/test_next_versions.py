@@ -1,4 +1,4 @@
-"""The files of a Delta version from those of an earlier one and the commits in between."""
+"""The files of a Delta version follow from an earlier version and the commits in between."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _contents(files: Any) -> list[tuple[str, str, int]]:
 def test_commits_lead_from_version_to_version(
     spark: SparkSession, table: str, tmp_path: Path
 ) -> None:
-    """What any commands did is seen as Delta sees it, over one commit or several."""
+    """The changes of any commands are seen like in Delta, over one commit or several."""
     drawn = random.Random("commits")
     version = _snapshot(spark, tmp_path / "t").version()
     before = [(version, _listed(spark, _snapshot(spark, tmp_path / "t")))]
@@ -113,7 +113,7 @@ def test_commits_lead_from_version_to_version(
 
 
 def test_an_uncertain_log_is_not_followed(spark: SparkSession, table: str, tmp_path: Path) -> None:
-    """Versions that are not later, commits that are gone, another table at the place."""
+    """Without a later version, its commits or the same table, nothing is derived."""
     folder = tmp_path / "t"
     first = _snapshot(spark, folder)
     files = _listed(spark, first)

@@ -1,4 +1,4 @@
-"""What only Delta Lake has: clones, absolute paths, checkpoints, restored and replaced tables."""
+"""Features of Delta Lake only: clones, absolute paths, checkpoints, restored tables."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _append(spark: SparkSession, folder: Path, *, first: int = 0, files: int = 8
 def test_deletion_vectors_and_older_versions(
     spark: SparkSession, tmp_path: Path, both: Callable[[str], tuple[int, int]]
 ) -> None:
-    """An index made after a delete still finds the rows in versions from before it."""
+    """An index that was made after a delete still finds the rows in older versions."""
     folder = tmp_path / "t"
     name = _make(spark, folder, properties="'delta.enableDeletionVectors'='true'")
     spark.sql(f"DELETE FROM {name} WHERE k = 397")
@@ -73,7 +73,7 @@ def test_deletion_vectors_and_older_versions(
 def test_shallow_clones(
     spark: SparkSession, tmp_path: Path, both: Callable[[str], tuple[int, int]]
 ) -> None:
-    """A clone, whose log names the files of another table, takes over its index."""
+    """A clone, whose log names the files of another table, can clone its index."""
     name = _make(spark, tmp_path / "a b%25+ü")
     ls.create_index(name, ["k"], spark=spark)
     clone = f"spark_catalog.default.clone_{next(_NUMBERS)}"
@@ -100,7 +100,7 @@ def test_shallow_clones(
 def test_compaction_keeps_what_older_versions_hold(
     spark: SparkSession, tmp_path: Path, both: Callable[[str], tuple[int, int]]
 ) -> None:
-    """A compacted index answers for all versions that can be read, until they are cleaned up."""
+    """A compacted index serves all versions that can be read, until they are cleaned up."""
     name = _make(spark, tmp_path / "t")
     index = ls.create_index(name, ["k", "v"], spark=spark, compaction="auto")
     spark.sql(f"DELETE FROM {name} WHERE k = 397")
@@ -115,7 +115,7 @@ def test_compaction_keeps_what_older_versions_hold(
 def test_checkpoints(
     spark: SparkSession, tmp_path: Path, both: Callable[[str], tuple[int, int]]
 ) -> None:
-    """A log that was summed up in a checkpoint is read as one that was not."""
+    """A log with a checkpoint gives the same table as one without."""
     name = _make(spark, tmp_path / "t", properties="'delta.checkpointInterval'='2'")
     for number in range(3):
         _append(spark, tmp_path / "t", first=800 * number, files=2)
@@ -130,7 +130,7 @@ def test_checkpoints(
 def test_restored_and_replaced_tables(
     spark: SparkSession, tmp_path: Path, both: Callable[[str], tuple[int, int]]
 ) -> None:
-    """After RESTORE the index answers; a replaced table is another one until it is restored."""
+    """After RESTORE the index is used; a replaced table is a new one until it is restored."""
     name = _make(spark, tmp_path / "t")
     ls.create_index(name, ["k"], spark=spark)
     spark.sql(f"DELETE FROM {name} WHERE v < 400")
@@ -146,7 +146,7 @@ def test_restored_and_replaced_tables(
 def test_vacuum_leaves_the_index_alone(
     spark: SparkSession, tmp_path: Path, both: Callable[[str], tuple[int, int]]
 ) -> None:
-    """Delta's clean-up of files that no version names does not touch the index."""
+    """Delta's VACUUM does not touch the index."""
     name = _make(spark, tmp_path / "t")
     ls.create_index(name, ["k"], spark=spark)
     index = {path for path in (tmp_path / "t" / "_lakesieve").rglob("*") if path.is_file()}
@@ -165,7 +165,7 @@ def test_vacuum_leaves_the_index_alone(
 def test_column_mapping_put_on_an_old_table(
     spark: SparkSession, tmp_path: Path, both: Callable[[str], tuple[int, int]]
 ) -> None:
-    """Columns that swap their names after column mapping came keep their own indexes."""
+    """Columns that swap their names under column mapping keep their own indexes."""
     name = _make(spark, tmp_path / "t")
     ls.create_indexes(name, [["k"], ["v"]], spark=spark)
     spark.sql(
@@ -184,7 +184,7 @@ def test_column_mapping_put_on_an_old_table(
 def test_widened_types(
     spark: SparkSession, tmp_path: Path, both: Callable[[str], tuple[int, int]]
 ) -> None:
-    """An index answers for a column that was widened within its kind, and not beyond."""
+    """An index serves a column that was widened within its kind, and not beyond."""
     name = f"spark_catalog.default.delta_{next(_NUMBERS)}"
     spark.sql(
         f"CREATE TABLE {name} (a INT, f FLOAT, b INT) USING delta LOCATION '{tmp_path / 't'}' "
@@ -208,7 +208,7 @@ def test_widened_types(
 
 
 def test_an_unknown_feature_is_left_alone(spark: SparkSession, tmp_path: Path) -> None:
-    """A table that asks more of its readers than is known is not indexed, with a coded error."""
+    """A table with an unknown reader feature is not indexed, with a coded error."""
     name = _make(spark, tmp_path / "t", files=1)
     ls.create_index(name, ["k"], spark=spark)
     document = {"reader": 3, "features": ["deletionVectors", "timeCrystals"], "mapping": "none"}
@@ -221,7 +221,7 @@ def test_an_unknown_feature_is_left_alone(spark: SparkSession, tmp_path: Path) -
 
 
 def test_a_table_of_shredded_variants_is_indexed(spark: SparkSession, tmp_path: Path) -> None:
-    """Shredding changes nothing in what an index says of the other columns."""
+    """Shredded variants do not affect indexes on other columns."""
     name = f"spark_catalog.default.delta_{next(_NUMBERS)}"
     feature = "'delta.feature.variantShredding-preview'='supported'"
     spark.sql(
@@ -238,7 +238,7 @@ def test_a_table_of_shredded_variants_is_indexed(spark: SparkSession, tmp_path: 
 def test_an_unknown_feature_leaves_the_scan_whole(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The scan of such a table reads every file, and the report says why."""
+    """The scan of a table with an unknown feature reads every file, and the report says why."""
     known = "'delta.enableDeletionVectors'='true'"
     name = _make(spark, tmp_path / "t", properties=known)
     ls.create_index(name, ["k"], spark=spark)
@@ -255,7 +255,7 @@ def test_an_unknown_feature_leaves_the_scan_whole(
 def test_files_without_statistics(
     spark: SparkSession, tmp_path: Path, both: Callable[[str], tuple[int, int]]
 ) -> None:
-    """Where the log does not tell the rows of its files, they are counted."""
+    """If the log does not have the row counts of files, the rows are counted."""
     spark.conf.set("spark.databricks.delta.stats.collect", "false")
     try:
         name = _make(spark, tmp_path / "t")
@@ -269,7 +269,7 @@ def test_files_without_statistics(
 
 @pytest.mark.soak
 def test_a_session_of_delta_alone(tmp_path: Path) -> None:
-    """Without Iceberg's jars an index is built and used, also by pandas-on-Spark."""
+    """Without Iceberg's jars, an index is built and used, even in pandas-on-Spark."""
     script = Path(__file__).with_name("alone.py")
     run = subprocess.run(
         [sys.executable, str(script), str(tmp_path)], capture_output=True, text=True, check=False

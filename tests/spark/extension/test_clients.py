@@ -1,4 +1,4 @@
-"""Clients of a driver that knows nothing of lakesieve, but has its jar: they skip files, too."""
+"""Clients of a driver that has only lakesieve's jar skip files, too."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def client(
 
 @pytest.mark.parametrize("form", ["iceberg", "delta", "parquet"])
 def test_same_answers(client: tuple[str, Any], relations: dict[str, str], form: str) -> None:
-    """Generated conditions find the rows for which they are true, in fewer files."""
+    """Generated conditions find the right rows in fewer files."""
     kind, session = client
     drawn = random.Random(f"{kind} {form}")
     total = read = 0
@@ -79,7 +79,7 @@ def test_same_answers(client: tuple[str, Any], relations: dict[str, str], form: 
 
 
 def test_a_client_without_the_extension(spark: SparkSession) -> None:
-    """What a session of Connect lacks is said in one line."""
+    """One line says what a Connect session lacks."""
     lacking: Any = _Lacking(spark)
     for of_extension in (lambda: ls.enable(lacking), lambda: ls.last_pruning(lacking)):
         with pytest.raises(UnsupportedError, match="does not have lakesieve's extension") as raised:
@@ -111,7 +111,7 @@ class _Lacking:
 
 
 def test_beside_a_python_driver(spark: SparkSession) -> None:
-    """What Python says of a session holds; reading for a build takes the extension's place."""
+    """What a Python session says is obeyed, and a build's reads replace the extension's rule."""
     fresh = spark.newSession()
     session: Any = fresh._jsparkSession
     extension = own_class(spark, "extension.SessionRule")(session, "0")
@@ -136,7 +136,7 @@ def test_beside_a_python_driver(spark: SparkSession) -> None:
 
 
 def test_a_killed_companion(spark: SparkSession, driver: Driver, relations: dict[str, str]) -> None:
-    """Queries in flight are right, and the next ones skip files again."""
+    """Running queries give right rows, and the next ones skip files again."""
     ls.disable(spark)
     table = relations["iceberg"]
     keys = [(number * 104729) % 100003 for number in range(10, 10 + KILLED)]
@@ -180,7 +180,7 @@ def _count(session: Any, query: str) -> int:
 
 
 def test_a_killed_driver(spark: SparkSession, driver: Driver) -> None:
-    """Its child ends by itself."""
+    """The child of a killed driver ends by itself."""
     (companion,) = driver.companions()
     driver.process.kill()
     until = time.monotonic() + 5

@@ -1,4 +1,4 @@
-"""The process that answers sessions without Python: whatever becomes of it, a query goes on."""
+"""The process that answers sessions without Python: if it fails, queries still run."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _refusal(process: Any, request: str = "session\n{}") -> str:
 
 
 def test_answers(process: Callable[..., Any]) -> None:
-    """A session that is open is answered; one that is not has no answer, and harms no other."""
+    """An open session gets answers; an unknown session gets none, and disturbs no other."""
     running = process(sys.executable)
     running.send(OPEN, f"session\n{SETTINGS}")
     assert '"scans": []' in running.ask(f"session\n{REQUEST}", 30_000)
@@ -57,7 +57,7 @@ def test_answers(process: Callable[..., Any]) -> None:
 
 
 def test_another_version(process: Callable[..., Any]) -> None:
-    """The jar and the package are of one version."""
+    """The jar and the package must have the same version."""
     assert f"the jar is of lakesieve 0, this one is {VERSION}" in _refusal(
         process(sys.executable, "0")
     )

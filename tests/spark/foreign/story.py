@@ -1,4 +1,4 @@
-"""Tables as other people make them: a drawn story of one table, and what must hold in it."""
+"""Tables as other people make them: a drawn story of one table, and its checks."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ class Story:
 
     @contextmanager
     def unless_refused(self) -> Iterator[None]:
-        """What Spark refuses to do did not happen."""
+        """Ignore a step that Spark refuses."""
         try:
             yield
         except (PySparkException, Py4JJavaError) as error:
@@ -238,7 +238,7 @@ class Story:
                 self.tally.unreadable += 1
 
     def _read_alike(self, session: SparkSession, route: Route) -> bool:
-        """Whether a route could be read; insists on the same rows with skipping on."""
+        """Check that a route gives equal rows with skipping on; return false if unreadable."""
         ls.disable(session)
         try:
             frame = route.frame(session)

@@ -1,4 +1,4 @@
-"""Tables as other people make them answer alike with skipping off and on."""
+"""Tables as other people make them give the same rows with skipping off and on."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DRAWN = [
 
 @pytest.fixture(scope="module")
 def tallies() -> dict[str, Tally]:
-    """What the stories of each format came to."""
+    """Return the results of the stories of each format."""
     return {name: Tally() for name in STORIES}
 
 
@@ -55,7 +55,7 @@ def test_a_foreign_table_loses_no_row(
 
 @pytest.mark.parametrize("name", STORIES)
 def test_the_stories_prove_something(tallies: dict[str, Tally], name: str) -> None:
-    """Most ways to read could be read, and a good share of them skipped files."""
+    """Most ways to read work, and a good share of them skip files."""
     tally = tallies[name]
     logging.getLogger(__name__).info("%s: %s", name, tally)
     assert tally.unreadable < 0.4 * tally.routes

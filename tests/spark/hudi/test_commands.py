@@ -1,4 +1,4 @@
-"""DELETE and UPDATE of Hudi tables with skipping on, beside a model in memory.
+"""DELETE and UPDATE of Hudi tables with skipping on agree with a model in memory.
 
 ``LAKESIEVE_COMMANDS=200`` runs that many over all kinds of tables.
 """
@@ -90,7 +90,7 @@ def _insert(table: HudiDriver, model: Model) -> None:
 
 @pytest.mark.soak
 def test_the_scan_of_a_command(spark: SparkSession, table: HudiDriver) -> None:
-    """A command on one key opens the file that holds it and those with log files."""
+    """A command on one key opens the file with the key and files with log files."""
     model = Model(table="", seed="scan")
     for key in range(4):
         append(table, [row._replace(k=100 + key) for row in model.fresh(3)])

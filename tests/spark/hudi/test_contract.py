@@ -52,7 +52,7 @@ def _tables(
     "test_partitions_of_any_name",
 )
 class TestCopyOnWrite(TableContract):
-    """Copy-on-write tables pass."""
+    """Copy-on-write tables fulfil the contract."""
 
     @pytest.fixture
     def make_table(self, spark: SparkSession, tmp_path: Path) -> Iterator[Callable[[], HudiDriver]]:
@@ -61,7 +61,7 @@ class TestCopyOnWrite(TableContract):
 
 @VARIANT
 class TestMergeOnRead(TableContract):
-    """So do merge-on-read tables, whose base files are the same."""
+    """Merge-on-read tables, which have the same base files, fulfil the contract."""
 
     keys = ("i", "s", "x", "st.k")
 

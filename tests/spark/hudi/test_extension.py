@@ -73,7 +73,7 @@ def test_programs(
 def test_clients(
     spark: SparkSession, jar: Path, views: list[str], tmp_path: Path, client: str
 ) -> None:
-    """So they do for a client of a Thrift server, and for one of a Connect server."""
+    """The same holds for clients of a Thrift server and of a Connect server."""
     connects = client == "connect"
     settings = settings_of(spark, jar)
     if connects:

@@ -1,4 +1,4 @@
-"""Hudi tables as other people make them answer alike with skipping off and on."""
+"""Hudi tables as other people make them give the same rows with skipping off and on."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SEEDS = range(FIRST, FIRST + depth("CASES", test=1, soak=40))
 
 @pytest.fixture(scope="module")
 def tally() -> Tally:
-    """What the stories came to."""
+    """The results of the stories."""
     return Tally()
 
 
@@ -41,7 +41,7 @@ def test_a_foreign_table_loses_no_row(
 
 
 def test_the_stories_prove_something(tally: Tally) -> None:
-    """Most ways to read could be read, and a good share of them skipped files."""
+    """Most ways to read work, and a good share of them skip files."""
     logging.getLogger(__name__).info("%s", tally)
     assert tally.unreadable < 0.4 * tally.routes
     assert tally.skipping > 0.2 * tally.routes

@@ -1,4 +1,4 @@
-"""Rows of Hudi tables read without Spark, log files merged, beside those that Spark reads."""
+"""Rows of Hudi tables read without Spark, with merged log files, agree with Spark."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _change(spark: SparkSession, table: HudiDriver, drawn: random.Random) -> Non
 def test_rows_are_those_of_spark(
     spark: SparkSession, tmp_path: Path, driver: type[HudiDriver], number: int
 ) -> None:
-    """After any commits, of every version, in partitions with signs of all kinds."""
+    """After any commits, the rows of every version agree with Spark, in odd partitions, too."""
     drawn = random.Random(f"{driver.__name__}{number or ''}")
     table = driver(spark, tmp_path / "ä+", f"rows_{driver.__name__.lower()}_{number}")
     table.create(spark.range(0), "part")
@@ -126,7 +126,7 @@ def test_rows_are_those_of_spark(
 
 
 def test_what_spark_alone_merges(spark: SparkSession, tmp_path: Path) -> None:
-    """Log files of tables before version 8 are refused, and read once they are compacted."""
+    """Log files of tables before version 8 are refused until they are compacted."""
     drawn = random.Random("older")
     table = OlderDriver(spark, tmp_path / "t", "rows_older")
     table.append(_rows(spark, drawn, 0, KEYS))
@@ -142,7 +142,7 @@ def test_what_spark_alone_merges(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_an_index_leaves_files_out(spark: SparkSession, tmp_path: Path) -> None:
-    """Of a table with log files, candidates and what has log files are read, and counted."""
+    """In a table with log files, candidates and slices with log files are read and counted."""
     table = MergeOnReadDriver(spark, tmp_path / "t", "rows_index")
     table.append(spark.range(0, 600, 1, 6).selectExpr("id", "(id * 7919) % 1009 AS k"))
     ls.create_index(table.name, ["k"], spark=spark)
@@ -159,7 +159,7 @@ def test_an_index_leaves_files_out(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_commits_that_the_archive_took(spark: SparkSession, tmp_path: Path) -> None:
-    """Files of old commits are still there; versions that cleaning left nothing of are not."""
+    """Files of archived commits are read; versions that cleaning removed are refused."""
     table = MergeOnReadDriver(spark, tmp_path / "t", "rows_archive")
     tidy = {
         "hoodie.clean.automatic": "true",

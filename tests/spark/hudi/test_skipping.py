@@ -35,12 +35,12 @@ def table(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 
 def test_spark(spark: SparkSession, table: HudiDriver) -> None:
-    """Each condition on each column, and each join by it, opens the files of its rows alone."""
+    """Each condition on each column, and each join by it, opens only the files of its rows."""
     assert checked(spark, table.entry, _KEYS, forms=("in", "null", "prefix", "join")) == {}
 
 
 def test_without_spark(table: HudiDriver) -> None:
-    """A point of each column opens one file, and ``find_files`` tells the same one."""
+    """A point query of each column opens one file, and ``find_files`` names the same file."""
     rows = open_rows(table.name, None, catalog=None, warehouse="warehouse", locations=())
     wrong = {}
     for name in _KEYS:

@@ -1,4 +1,4 @@
-"""Groups of the file slices that a file index of Hudi has listed."""
+"""Groups of the file slices that a Hudi file index has listed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_the_adapter_finds_its_private_members(spark: SparkSession) -> None:
 
 
 def test_groups_belong_to_a_list(spark: SparkSession) -> None:
-    """They are made once for a list itself; one that has grown, or only equals it, has others."""
+    """Groups belong to one list object; a longer or an equal list has other groups."""
     jvm: Any = spark._jvm
     groups = own_class(spark, "hudi.SliceGroups")()
     slices = listed(jvm)
@@ -63,7 +63,7 @@ def test_groups_belong_to_a_list(spark: SparkSession) -> None:
 
 
 def test_a_group_with_a_kept_or_unknown_slice_is_looked_at(spark: SparkSession) -> None:
-    """Of an index that covers all base files, and keeps one of the last group."""
+    """A group is searched if the index keeps or does not cover one of its slices."""
     jvm: Any = spark._jvm
     groups = own_class(spark, "hudi.SliceGroups")()
     names = [path(number) for number in range(SLICES) if number != WITHOUT_FILE]

@@ -1,4 +1,4 @@
-"""Hudi's timeline: versions, log files, commits that are not complete, rewritten file groups."""
+"""Hudi's timeline: versions, log files, incomplete commits, rewritten file groups."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KEY = "(id * 7919) % 1009"
 
 @pytest.fixture
 def both(spark: SparkSession) -> Iterator[Both]:
-    """Run a query with skipping off and on, insist on equal rows; tells what the scan did."""
+    """Run a query with skipping off and on, check equal rows; return the scan's report."""
 
     def run(query: Callable[[], DataFrame]) -> ls.TablePruning:
         ls.disable(spark)
@@ -92,7 +92,7 @@ def test_time_travel_keeps_skipping(spark: SparkSession, table: HudiDriver, both
 
 
 def test_log_files_are_read(spark: SparkSession, merged: HudiDriver, both: Both) -> None:
-    """A file group with log files is read whatever the index says, until it is compacted."""
+    """A file group with log files is always read until it is compacted."""
     merged.update("k = 5000", "id = 17")
     index = ls.open_index(merged.name, "k", spark=spark)
     index.refresh()
@@ -112,7 +112,7 @@ def test_log_files_are_read(spark: SparkSession, merged: HudiDriver, both: Both)
 
 
 def test_tables_of_older_versions(spark: SparkSession, tmp_path: Path, both: Both) -> None:
-    """Where a log file's name does not tell its commits, its slice is read at any instant."""
+    """If a log file's name does not tell its commits, its slice is read at any instant."""
     table = OlderDriver(spark, tmp_path / "t", "timeline_older")
     table.append(_rows(spark, 0, 600, FILES))
     index = ls.create_index(table.name, ["k"], spark=spark)
@@ -132,7 +132,7 @@ def test_tables_of_older_versions(spark: SparkSession, tmp_path: Path, both: Bot
 
 
 def test_bootstrapped_files_are_read(spark: SparkSession, tmp_path: Path, both: Both) -> None:
-    """Files whose rows lie in those of another table are read, also as part of a table."""
+    """Files whose rows are in another table are always read."""
     source = tmp_path / "source"
     _rows(spark, 0, 600, FILES).write.parquet(str(source))
     table = HudiDriver(spark, tmp_path / "t", "timeline_bootstrapped")
@@ -159,7 +159,7 @@ def test_bootstrapped_files_are_read(spark: SparkSession, tmp_path: Path, both: 
 
 
 def test_columns_changed_under_a_table(spark: SparkSession, plain: HudiDriver, both: Both) -> None:
-    """A table of which Hudi keeps the schemas is left alone: its files may have other columns."""
+    """A table with stored schemas is not indexed, because its files may have other columns."""
     spark.conf.set("hoodie.schema.on.read.enable", "true")
     try:
         spark.sql(f"ALTER TABLE {plain.entry} ALTER COLUMN x TYPE DOUBLE")
@@ -174,7 +174,7 @@ def test_columns_changed_under_a_table(spark: SparkSession, plain: HudiDriver, b
 
 
 def test_clustering_makes_new_files(spark: SparkSession, plain: HudiDriver, both: Both) -> None:
-    """File groups that clustering replaced are gone, the new ones uncovered until a refresh."""
+    """File groups that clustering replaced are skipped, and new ones are read until a refresh."""
     plain.compact()
 
     pruned = both(lambda: plain.frame().where("k = 856"))
@@ -188,7 +188,7 @@ def test_clustering_makes_new_files(spark: SparkSession, plain: HudiDriver, both
 
 
 def test_commits_that_are_not_complete(spark: SparkSession, table: HudiDriver, both: Both) -> None:
-    """Files of an inflight commit are no part of the table until it completes."""
+    """Files of an incomplete commit are not part of the table."""
     table.append(_rows(spark, 600, 800, 2))
     newest = table.commits()[-1]
     aside = newest.with_name("aside")
@@ -205,7 +205,7 @@ def test_commits_that_are_not_complete(spark: SparkSession, table: HudiDriver, b
 # merge-on-read tables have base files, too
 @pytest.mark.in_time("merge_on_read")
 def test_commits_that_are_rolled_back(spark: SparkSession, table: HudiDriver, both: Both) -> None:
-    """What an index covers of a commit that is rolled back does no harm."""
+    """Indexed files of a commit that is rolled back do no harm."""
     table.append(_rows(spark, 600, 800, 2))
     ls.open_index(table.name, "k", spark=spark).refresh()
     table.call("rollback_to_instant", f"instant_time => '{table.version()}'")
@@ -218,7 +218,7 @@ def test_commits_that_are_rolled_back(spark: SparkSession, table: HudiDriver, bo
 
 
 def test_a_promoted_column_has_no_index(spark: SparkSession, plain: HudiDriver, both: Both) -> None:
-    """Floats read as doubles get other values, so an index of the floats is not used."""
+    """Floats read as doubles get other values, so an index on the floats is not used."""
     ls.create_index(plain.name, ["x"], spark=spark)
     plain.append(_rows(spark, 600, 700, 1).withColumn("x", _double("id + 0.1D")))
 
@@ -235,7 +235,7 @@ def _double(text: str) -> Column:
 
 
 def test_other_queries(spark: SparkSession, merged: HudiDriver, both: Both) -> None:
-    """Read-optimized queries skip, self-joins keep scans apart, incremental ones are left alone."""
+    """Read-optimized queries skip, self-joins keep scans apart, incremental queries do not skip."""
     merged.update("k = 5000", "id = 17")
     kind = "hoodie.datasource.query.type"
     pruned = both(lambda: merged.frame(**{kind: "read_optimized"}).where("k = 856"))
@@ -264,6 +264,6 @@ def test_places_of_any_name(spark: SparkSession, tmp_path: Path, both: Both) -> 
 
 
 def test_an_empty_folder_is_no_table(spark: SparkSession, tmp_path: Path) -> None:
-    """What is not there, or holds no table, is distinguished from a failure."""
+    """A missing folder, and one without a table, get other errors than a failure."""
     with pytest.raises(NotFoundError):
         ls.create_index(f"hudi:{tmp_path}/none", ["k"], spark=spark)

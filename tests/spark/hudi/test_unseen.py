@@ -1,4 +1,4 @@
-"""Data files that the reader lists, and of which Spark read no row."""
+"""Data files that the reader lists, but of which Spark read no row."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def test_a_file_that_was_passed_over_is_an_error(tmp_path: Path) -> None:
-    """An empty file has no keys; one with rows must have been read."""
+    """An empty file has no keys, but a file with rows must have been read."""
     table = Table(tmp_path)
     table.commit(1)
     for group, rows in (("f", 3), ("g", 0)):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @pytest.mark.in_time("merge_on_read")
 @pytest.mark.parametrize("kind", list(DRIVERS))
 def test_changes_equal_a_model(spark: SparkSession, tmp_path: Path, kind: str) -> None:
-    """Rows are those of a dictionary treated alike, by path and by name, once or again."""
+    """The rows agree with a dictionary, by path and by name, after one run or two."""
     driver = DRIVERS[kind](spark, tmp_path / "t", f"upsert_{kind}")
     driver.append(spark.range(0, 120, 1, 4).selectExpr("id", "concat('ü', id) AS s", "0 AS v"))
     ls.create_index(driver.name, ["id"], spark=spark)
@@ -49,7 +49,7 @@ def test_changes_equal_a_model(spark: SparkSession, tmp_path: Path, kind: str) -
 @pytest.mark.in_time("merge_on_read")
 @pytest.mark.parametrize("kind", list(DRIVERS))
 def test_only_new_rows_are_inserted(spark: SparkSession, tmp_path: Path, kind: str) -> None:
-    """Rows of keys that are there stay, deleted keys are new again; keys are confirmed by rows."""
+    """Rows of existing keys stay, and deleted keys count as new."""
     driver = DRIVERS[kind](spark, tmp_path / "t", f"insert_{kind}")
     driver.append(spark.range(0, 120, 1, 4).selectExpr("id", "concat('ü', id) AS s", "0 AS v"))
     index = ls.create_index(driver.name, ["id"], spark=spark)
@@ -76,7 +76,7 @@ def test_only_new_rows_are_inserted(spark: SparkSession, tmp_path: Path, kind: s
 @pytest.mark.soak
 @pytest.mark.parametrize("kind", list(DRIVERS))
 def test_keys_in_several_rows(spark: SparkSession, tmp_path: Path, kind: str) -> None:
-    """Values that several rows have, and those that no row has, through log files and deletes."""
+    """Keys in several rows, and keys in no row, are found through log files and deletes."""
     driver = DRIVERS[kind](spark, tmp_path / "t", f"keys_{kind}")
     text = "concat('ü', IF(id = 77, 3, id))"
     driver.append(spark.range(0, 120, 1, 4).selectExpr("id", f"{text} AS s", "0 AS v"))
@@ -135,7 +135,7 @@ def contents(driver: HudiDriver) -> dict[int, tuple[str, int]]:
 
 
 def test_other_keys_and_transactions_are_refused(spark: SparkSession, tmp_path: Path) -> None:
-    """Hudi knows its record key alone, and no transactions."""
+    """Other columns than the record key, and transactions, are refused."""
     driver = DRIVERS["copy_on_write"](spark, tmp_path / "refused", "upsert_refused")
     driver.append(spark.range(10).selectExpr("id", "id AS k"))
     with pytest.raises(UnsupportedError, match="record key"):

@@ -1,4 +1,4 @@
-"""A DataFrame that is run again when files of its small side have changed."""
+"""A DataFrame that runs again after files of its small side have changed."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _keys(frame: DataFrame) -> list[int]:
 def test_the_answer_is_one_that_spark_gives(
     spark: SparkSession, big: str, tmp_path: Path, case: str
 ) -> None:
-    """Run again it joins the same rows, as after a broadcast; what is derived joins new ones."""
+    """A second run joins the same rows, as after a broadcast; a derived frame joins new rows."""
     expected: dict[bool, list[list[int]]] = {}
     for skipping in (False, True):
         (ls.enable if skipping else ls.disable)(spark)

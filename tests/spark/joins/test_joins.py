@@ -1,4 +1,4 @@
-"""What the keys of joins skip, and what they leave."""
+"""What the keys of joins skip, and what they do not."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_keys_are_located(spark: SparkSession, big: str, both: Both) -> None:
 
 
 def test_an_empty_side_reads_nothing(spark: SparkSession, big: str, both: Both) -> None:
-    """Without any key only files that no index has seen are read."""
+    """Without any key, only files that are not indexed are read."""
     query = f"SELECT count(b.id) FROM {big} b JOIN lake.joins.few d ON b.l = d.l AND d.id < 0"
     both(query)
     (pruned,) = _pruned(spark, big)
@@ -75,7 +75,7 @@ def test_an_empty_side_reads_nothing(spark: SparkSession, big: str, both: Both) 
 def test_reasons(
     spark: SparkSession, big: str, conf: Callable[..., None], query: str, code: str
 ) -> None:
-    """What keeps a scan from being pruned by a join has a code."""
+    """Each reason why a join does not prune a scan has a code."""
     ls.enable(spark)
     conf("spark.lakesieve.join.bytes", "4k")
     spark.sql(query.format(b=big).replace("*", "b.id")).count()
@@ -86,7 +86,7 @@ def test_reasons(
 
 
 def test_limits(spark: SparkSession, big: str, both: Both, conf: Callable[..., None]) -> None:
-    """A side of more rows than allowed is left, whether Spark knows their number or not."""
+    """A side with more rows than allowed is not run, whether Spark knows their number or not."""
     conf("spark.lakesieve.join.rows", "3")
     for few in ("lake.joins.few", "few_rdd", "(SELECT l FROM few_view WHERE id > -id)"):
         both(f"SELECT count(b.id) FROM {big} b JOIN {few} d ON b.l = d.l")
@@ -111,7 +111,7 @@ def test_time_is_limited(
 
 
 def test_a_side_that_changes_runs_once(spark: SparkSession, big: str) -> None:
-    """The rows that are joined are those whose keys were looked up, even if no two runs agree."""
+    """The joined rows are those whose keys were looked up, even if every run differs."""
     keys = [row[0] for row in spark.sql(f"SELECT l FROM {big} WHERE id > 10 AND l > 0").collect()]
     drawn = spark.sparkContext.parallelize(range(4), 2).map(
         lambda _: (random.SystemRandom().choice(keys),)
@@ -130,7 +130,7 @@ def test_a_side_that_changes_runs_once(spark: SparkSession, big: str) -> None:
 def test_scans_with_other_keys_are_not_shared(
     spark: SparkSession, big: str, both: Both, conf: Callable[..., None], adaptive: str
 ) -> None:
-    """Spark runs equal exchanges once: scans pruned by other keys are none."""
+    """Scans that are pruned by other keys are not shared, although Spark runs equal scans once."""
     conf("spark.sql.adaptive.enabled", adaptive)
     conf("spark.sql.autoBroadcastJoinThreshold", "-1")
     part = (
@@ -150,7 +150,7 @@ def test_scans_with_other_keys_are_not_shared(
 def test_partition_pruning_stays(
     spark: SparkSession, table: str, both: Both, conf: Callable[..., None]
 ) -> None:
-    """Spark's own pruning of partitions uses the rows that stand in the plan."""
+    """Spark's own partition pruning uses the rows in the plan."""
     spark.sql(
         f"CREATE TABLE {table} (k BIGINT, p BIGINT) USING iceberg PARTITIONED BY (p) "
         "TBLPROPERTIES ('write.distribution-mode'='none')"
@@ -185,7 +185,7 @@ def test_partition_pruning_stays(
 def test_rows_are_filtered(
     spark: SparkSession, big: str, both: Both, join: str, *, filters: bool
 ) -> None:
-    """A small side that cannot be broadcast, as all its rows stay, filters those of the other."""
+    """A small side that cannot be broadcast filters the rows of the other side."""
     spark.table(big).createOrReplaceTempView("b")
     spark.table("lake.joins.few").where("id < 600").createOrReplaceTempView("v")
     query = f"SELECT count(*) AS id FROM {join}"

@@ -1,4 +1,4 @@
-"""MERGE with skipping on leaves the table as it does with skipping off, and reads less of it."""
+"""MERGE gives the same table with skipping on as with skipping off, and reads less."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _drop(spark: SparkSession, name: str) -> None:
 @pytest.mark.in_time("iceberg_v3_merge-on-read", "iceberg_copy-on-write")
 @pytest.mark.parametrize("twins", KINDS, ids=[k.replace(" ", "_") for k in KINDS], indirect=True)
 def test_merges_change_the_same_rows(spark: SparkSession, twins: tuple[str, str, str]) -> None:
-    """Merges of several clauses and sources give equal tables, and the keys keep files out."""
+    """Merges with several clauses and sources give equal tables, and their keys skip files."""
     _, off, on = twins
     for number, (clauses, may_prune) in enumerate(CLAUSES.items()):
         source = SOURCES[number % len(SOURCES)]
@@ -97,7 +97,7 @@ def test_merges_change_the_same_rows(spark: SparkSession, twins: tuple[str, str,
 def test_copy_on_write_replaces_what_it_scanned(
     spark: SparkSession, twins: tuple[str, str, str]
 ) -> None:
-    """Files without a key of the source stay as they are; the others are replaced whole."""
+    """Files without a key of the source stay unchanged, and the others are replaced as a whole."""
     _, _, on = twins
     before = {row[0] for row in spark.sql(f"SELECT file_path FROM {on}.files").collect()}
     holding = spark.sql(f"SELECT DISTINCT _file FROM {on} WHERE k IN (0, {7919 % 1009})")

@@ -1,4 +1,4 @@
-"""Constraints of keys: of unique keys and references they say what SQL does."""
+"""Key constraints, unique keys and references, agree with SQL."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def parent(spark: SparkSession, request: pytest.FixtureRequest) -> str:
 
 @pytest.mark.in_time("iceberg")
 def test_references_are_those_of_an_anti_join(spark: SparkSession, parent: str) -> None:
-    """By one column and by two, of a table and of a frame, nulls referring to nothing."""
+    """References agree with an anti join, by one column and by two; nulls refer to nothing."""
     child = spark.sql(
         "SELECT IF(id % 11 = 0, NULL, id) AS person, concat('ü', id % 4) AS place "
         "FROM range(0, 210, 1, 3)"
@@ -59,7 +59,7 @@ def test_references_are_those_of_an_anti_join(spark: SparkSession, parent: str) 
 
 @pytest.mark.in_time("iceberg")
 def test_a_table_may_refer_to_itself(spark: SparkSession, parent: str) -> None:
-    """Its own keys are read whole before files of it are left out."""
+    """If a table refers to itself, its keys are read completely before files are skipped."""
     checked = ls.check_references(parent, ["boss"], parent, ["id"], spark=spark, limit=1000)
 
     gone = {at for at in range(100) if at % 7 == 1} | {199, -1}
@@ -68,7 +68,7 @@ def test_a_table_may_refer_to_itself(spark: SparkSession, parent: str) -> None:
 
 
 def test_nan_is_a_key(spark: SparkSession, table: str) -> None:
-    """NaN refers to NaN, and to nothing where the parent has none; a null refers to nothing."""
+    """NaN refers only to NaN, and null refers to nothing."""
     spark.sql(f"CREATE TABLE {table} USING iceberg AS SELECT CAST(id AS DOUBLE) AS x FROM range(9)")
     child = spark.sql("SELECT * FROM VALUES (1D), (double('NaN')), (NULL) AS c(x)")
 
@@ -81,7 +81,7 @@ def test_nan_is_a_key(spark: SparkSession, table: str) -> None:
 
 @pytest.mark.in_time("delta")
 def test_few_keys_open_few_files(spark: SparkSession, parent: str) -> None:
-    """Two keys of one file; the file that no index has seen is read as well."""
+    """Two keys of one file open this file and the file that is not indexed."""
     child = spark.createDataFrame([(2,), (3,)], "id long")
 
     checked = ls.check_references(child, ["id"], parent, ["id"], spark=spark)
@@ -92,7 +92,7 @@ def test_few_keys_open_few_files(spark: SparkSession, parent: str) -> None:
 
 @pytest.mark.in_time("delta")
 def test_unique_keys(spark: SparkSession, parent: str) -> None:
-    """None is in several rows until one is; so many are listed as are wanted."""
+    """A key in several rows is a violation, and the number of listed ones is limited."""
     assert ls.check_unique(parent, ["id"], spark=spark).holds
     spark.sql(f"INSERT INTO {parent} SELECT id, 'x', 0 FROM {parent} WHERE id IN (3, 5, 9)")
 
@@ -106,7 +106,7 @@ def test_unique_keys(spark: SparkSession, parent: str) -> None:
 
 
 def test_columns_that_do_not_fit_are_refused(spark: SparkSession, parent: str) -> None:
-    """As many columns, of the same types."""
+    """Another number of columns, or other types, are refused."""
     with pytest.raises(InvalidInputError, match="differ in their number of columns"):
         ls.check_references(parent, ["boss"], parent, ["id", "region"], spark=spark)
     with pytest.raises(InvalidInputError, match="type string, but id of"):

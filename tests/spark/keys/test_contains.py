@@ -1,4 +1,4 @@
-"""Which of many keys a version has, by Spark: as a join with its rows has it."""
+"""Which of many keys a version has: Spark's answer agrees with a join."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def plain(row: object) -> str:
 def test_a_key_of_a_row_is_never_absent(
     spark: SparkSession, events: tuple[str, str], name: str, columns: list[str]
 ) -> None:
-    """Possible keys are those of rows at least; confirmed, they are those of rows."""
+    """A key of a row is never absent; if confirmed, exactly the keys of rows are present."""
     table, relation = events
     index = ls.open_index(table, name, spark=spark)
     keys = keys_of(spark, columns)
@@ -131,7 +131,7 @@ def test_a_key_of_a_row_is_never_absent(
 
 
 def test_keys_in_memory_have_the_same_answers(spark: SparkSession, events: tuple[str, str]) -> None:
-    """An Arrow table is answered as a frame of the same keys is, and as without a session."""
+    """An Arrow table gives the same result as a frame, and as without a session."""
     table, relation = events
     index = ls.open_index(table, "i", spark=spark)
     values = [None, *range(-510, 510, 3), 2**31 - 1]
@@ -148,7 +148,7 @@ def test_keys_in_memory_have_the_same_answers(spark: SparkSession, events: tuple
 
 
 def test_only_files_of_possible_keys_are_read(spark: SparkSession, table: str) -> None:
-    """Confirming opens the files that the index names, and those of the wanted version."""
+    """Confirming opens only the files that the index names, in the wanted version."""
     spark.sql(f"CREATE TABLE {table} USING iceberg AS SELECT id FROM range(0, 100, 1, 10)")
     index = ls.create_index(table, ["id"], spark=spark)
     before = index.info().table_version
@@ -169,7 +169,7 @@ def test_only_files_of_possible_keys_are_read(spark: SparkSession, table: str) -
 def test_absent_keys_open_no_file_in_sql(
     spark: SparkSession, table: str, both: Callable[[str], tuple[int, int]]
 ) -> None:
-    """EXISTS, an IN list and keys of a join: no data file where none of the keys is there."""
+    """EXISTS, IN lists and join keys open no data file if no key is there."""
     spark.sql(f"CREATE TABLE {table} USING iceberg AS SELECT id * 1000 id FROM range(0, 99, 1, 9)")
     ls.create_index(table, ["id"], spark=spark, absent_hits=2**-20)
     for keys, files in (("70001, 50003", 0), ("70001, 50000", 1)):
@@ -181,7 +181,7 @@ def test_absent_keys_open_no_file_in_sql(
 
 @pytest.mark.soak
 def test_branches(spark: SparkSession, table: str) -> None:
-    """Keys are those of the given branch, whose files no index has seen."""
+    """Keys are looked up in the given branch, whose files are not indexed."""
     spark.sql(f"CREATE TABLE {table} USING iceberg AS SELECT id FROM range(0, 100, 1, 10)")
     index = ls.create_index(table, ["id"], spark=spark)
     spark.sql(f"ALTER TABLE {table} CREATE BRANCH trial")
@@ -206,7 +206,7 @@ def test_branches(spark: SparkSession, table: str) -> None:
 
 
 def test_keys_of_the_table_itself(spark: SparkSession, table: str) -> None:
-    """Keys may come from the table: they are read whole, before its files are left out."""
+    """If the keys come from the table itself, they are read completely before files are skipped."""
     spark.sql(f"CREATE TABLE {table} USING iceberg AS SELECT id FROM range(0, 100, 1, 10)")
     index = ls.create_index(table, ["id"], spark=spark)
     own = spark.table(table).where("id % 2 = 0")

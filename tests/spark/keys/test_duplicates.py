@@ -1,4 +1,4 @@
-"""Keys in several rows: those that grouping all rows gives, from the files that can hold them."""
+"""Keys in several rows agree with grouping all rows, and come from few files."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def found(answer: ls.Duplicates) -> set[str]:
 def test_they_are_those_that_grouping_gives(
     spark: SparkSession, events: tuple[str, str], columns: list[str], index: str | None
 ) -> None:
-    """Through deletes and files that no index has seen, then with a delta, and as of before."""
+    """The result equals grouping all rows: with deletes, uncovered files, deltas, old versions."""
     table, relation = events
     real = grouped(spark.sql(f"SELECT * FROM {relation}"), columns)
     assert real
@@ -81,7 +81,7 @@ def test_they_are_those_that_grouping_gives(
 
 @pytest.fixture
 def nearly_unique(spark: SparkSession, table: str) -> str:
-    """20 files of unique keys but for two: one in two files, and one twice in a file."""
+    """20 files of unique keys, except one key in two files and one twice in a file."""
     spark.sql(
         f"CREATE TABLE {table} USING iceberg TBLPROPERTIES ('write.distribution-mode'='none', "
         "'write.delete.mode'='merge-on-read') AS SELECT "
@@ -92,7 +92,7 @@ def nearly_unique(spark: SparkSession, table: str) -> str:
 
 
 def test_only_files_that_can_hold_them_are_read(spark: SparkSession, nearly_unique: str) -> None:
-    """Three files of twenty; none once the second rows are deleted and the files rewritten."""
+    """Three of twenty files are read, and none after the second rows are deleted and compacted."""
     answer = ls.duplicates(nearly_unique, ["id"], spark=spark)
     assert [tuple(row) for row in answer.keys.orderBy("id").collect()] == [(3, 2), (504, 2)]
     assert (answer.files_read, answer.files, answer.index) == (3, 20, "id")
@@ -110,7 +110,7 @@ def test_only_files_that_can_hold_them_are_read(spark: SparkSession, nearly_uniq
 
 
 def test_no_query_is_answered_from_what_was_kept(spark: SparkSession, tmp_path: Path) -> None:
-    """The same questions as SQL see all files, and those that came since."""
+    """The same questions in SQL see all files, including new ones, despite the cached rows."""
     folder = tmp_path / "t"
     spark.range(0, 100, 1, 5).selectExpr("IF(id = 50, 3, id) AS id").write.parquet(str(folder))
     index = ls.create_index(f"parquet:{folder}", ["id"], spark=spark)
@@ -134,7 +134,7 @@ def test_no_query_is_answered_from_what_was_kept(spark: SparkSession, tmp_path: 
 def test_too_many_are_grouped(
     spark: SparkSession, nearly_unique: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where most keys are in several files, all rows are grouped."""
+    """If most keys are in several files, all rows are grouped."""
     monkeypatch.setattr(module, "MOST_RANGES", 0)
 
     answer = ls.duplicates(nearly_unique, ["id"], spark=spark)
@@ -144,7 +144,7 @@ def test_too_many_are_grouped(
 
 
 def test_a_damaged_index_does_not_matter(spark: SparkSession, nearly_unique: str) -> None:
-    """All rows are grouped, and the reason is in the answer."""
+    """If the index is damaged, all rows are grouped, and the result has the reason."""
     location = ls.open_index(nearly_unique, "id", spark=spark).info().location
     for path in _files(location, "segments"):
         path.write_bytes(path.read_bytes()[:-40] + b"x" * 40)
@@ -161,7 +161,7 @@ def _files(location: str, folder: str) -> list[Path]:
 
 
 def test_an_empty_table_has_none(spark: SparkSession, table: str) -> None:
-    """Before the first commit, and after everything was deleted."""
+    """There are none before the first commit, and after all rows are deleted."""
     spark.sql(f"CREATE TABLE {table} (id BIGINT) USING iceberg")
     assert ls.duplicates(table, ["id"], spark=spark).count == 0
     spark.sql(f"INSERT INTO {table} VALUES (1), (1), (NULL), (NULL)")

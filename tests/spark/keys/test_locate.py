@@ -48,7 +48,7 @@ def events(spark: SparkSession) -> Iterator[str]:
 def joined(
     spark: SparkSession, keys: DataFrame, columns: Sequence[str], uncovered: Sequence[str]
 ) -> set[str]:
-    """The pairs that the data tells, null keys compared as values."""
+    """Return the pairs in the data, comparing null keys as values."""
     rows = spark.table(NAME).select(*columns, F.col("_file").alias("file")).alias("t")
     same = [F.col(f"t.{name}").eqNullSafe(F.col(f"k.{name}")) for name in columns]
     pairs = rows.join(keys.distinct().alias("k"), same).select("k.*", "file").distinct()
@@ -68,7 +68,7 @@ def base_name(row: Row) -> str:
 def test_locate_tells_what_a_join_tells(
     spark: SparkSession, events: str, columns: list[str]
 ) -> None:
-    """Keys with nulls, twice, in no order: the pairs of the data, and hardly any other."""
+    """Keys with nulls, duplicates and any order give the pairs in the data, and few others."""
     name = "i_s_x" if columns == ["i", "s"] else "_".join(columns)
     index = ls.open_index(events, name, spark=spark)
     subset = spark.table(events).where("id % 11 = 0 OR id % 37 = 0 OR id % 41 = 0").select(*columns)
@@ -89,14 +89,14 @@ def test_locate_tells_what_a_join_tells(
 
 
 def test_absent_keys_have_few_files(spark: SparkSession, events: str) -> None:
-    """Of 2,000 keys that are nowhere, few are given a file, and none more than a few."""
+    """Of 2,000 absent keys, few are given a file, and none more than a few."""
     index = ls.open_index(events, "s", spark=spark)
     keys = spark.range(2000).selectExpr("concat('nirgends', id * 7919) AS s")
     assert index.locate(keys).pairs.select("s").distinct().count() < 100
 
 
 def test_a_leading_column_alone_is_a_key(spark: SparkSession, events: str) -> None:
-    """The first column of an index on three names all files of its values."""
+    """The first column of an index on three columns finds all files of its values."""
     index = ls.open_index(events, "i_s_x", spark=spark)
     keys = spark.sql("SELECT * FROM VALUES (CAST(-500 AS INT)), (17), (NULL) AS k(i)")
     located = index.locate(keys)
@@ -105,7 +105,7 @@ def test_a_leading_column_alone_is_a_key(spark: SparkSession, events: str) -> No
 
 
 def test_only_live_files_of_the_version_are_named(spark: SparkSession, table: str) -> None:
-    """Files that were rewritten are named for the version that has them, and for no other."""
+    """Files that were rewritten are named only for the versions that have them."""
     spark.sql(f"CREATE TABLE {table} USING iceberg AS SELECT id FROM range(0, 100, 1, 2)")
     index = ls.create_index(table, ["id"], spark=spark)
     before = index.info().table_version
@@ -123,7 +123,7 @@ def test_only_live_files_of_the_version_are_named(spark: SparkSession, table: st
 def test_paths_of_a_directory_are_plain(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Size and time, by which files of a directory are known, are not in the answer."""
+    """The result has plain paths, without the size and time that identify files of a directory."""
     folder = tmp_path_factory.mktemp("locate") / "ro ws"
     spark.range(0, 1000, 1, 4).write.parquet(str(folder))
     index = ls.create_index(f"parquet:{folder}", ["id"], spark=spark)

@@ -1,4 +1,4 @@
-"""The server's plans beside those of Iceberg for Java: the same files with the same deletes."""
+"""The server's plans agree with Iceberg for Java: the same files with the same deletes."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def _compared(story: Story) -> int:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_plans_are_those_of_iceberg(spark: SparkSession, table: str, seed: int) -> None:
-    """Without an index, in every version: partitions, minima and maxima, deletes of all kinds."""
+    """Without an index, every version agrees: partitions, bounds, all kinds of deletes."""
     story = Story(spark, table, seed)
     story.live(STEPS)
     assert _compared(story) > 0
@@ -143,7 +143,7 @@ def test_plans_are_those_of_iceberg(spark: SparkSession, table: str, seed: int) 
 
 @pytest.mark.parametrize("seed", SEEDS[: (len(SEEDS) + 1) // 2])
 def test_tables_of_the_first_version(spark: SparkSession, table: str, seed: int) -> None:
-    """Before and after they become tables of the second one, under manifests of the first."""
+    """Tables of format version 1 agree, before and after their upgrade to version 2."""
     story = Story(spark, table, seed, version=1)
     story.live(STEPS // 2)
     assert _compared(story) == 0

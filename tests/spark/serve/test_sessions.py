@@ -1,4 +1,4 @@
-"""Spark as a client of the server: the rows that it has without, from fewer files."""
+"""Spark as a client of the server gets the same rows from fewer files."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ STEPS = 6
 
 
 class Watched(PlanningService):
-    """Remembers what its plans came to."""
+    """Remembers the results of its plans."""
 
     def __init__(self) -> None:
         super().__init__()
         self.seen: list[TablePruning] = []
 
     def plan(self, planner: TablePlanner, body: Any) -> Answer:
-        """Plan, and remember."""
+        """Plan, and remember the result."""
         answer = super().plan(planner, body)
         self.seen.append(answer.pruning)
         return answer
@@ -99,7 +99,7 @@ def _condition(drawn: random.Random, names: dict[str, str]) -> str:
 def test_the_same_rows(
     spark: SparkSession, connected: SparkSession, served: str, seed: int
 ) -> None:
-    """Deletes of all kinds, evolution, and versions of the past, in a session and over Connect."""
+    """Deletes, schema evolution and old versions agree, in a session and over Connect."""
     table = f"db.sessions_{seed}"
     spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.db")
     story = Story(spark, f"lake.{table}", seed)
@@ -133,7 +133,7 @@ def test_the_same_rows(
 def test_python_clients(
     spark: SparkSession, served: str, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """PyIceberg and Polars have Spark's rows of each version, or refuse what they refuse alone."""
+    """PyIceberg and Polars get Spark's rows of each version, or refuse what they refuse alone."""
     monkeypatch.setenv("POLARS_ICEBERG_PLANNER", "pyiceberg")
     table = f"db.clients_{seed}"
     spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.db")
