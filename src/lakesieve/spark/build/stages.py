@@ -248,7 +248,7 @@ def cut(
 
 
 def curve(batches: Iterable[pa.RecordBatch], *, unit_count: int) -> Iterator[pa.RecordBatch]:
-    """Another second stage: draw the curve of bytes against false files of one bucket."""
+    """Draw the curve of bytes against false files of one bucket, in place of :func:`cut`."""
     for _, runs in _by_bucket(batches):
         keys, ordinals, rows = _pairs(runs)
         measure = partial(_measured, unit_count=unit_count)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from lakesieve.spark.tables import SparkTable
     from lakesieve.tables import Column, TableVersion
 
-# most rows whose keys, and those keys that the table has, pass through this process
+# most rows for which this process handles the keys; the executors handle more
 _LOCAL = 100_000
 _ONE_FILE = 10_000
 
