@@ -45,11 +45,11 @@ def delta_statistics(schema: str, read: Callable[[], Logged]) -> FileStatistics:
 
     def bounds(fields: Collection[int]) -> FileBounds:
         paths, stats, partitions = read()
-        columns = [by_id[field] for field in fields]
+        selected = [by_id[field] for field in fields]
         parts: list[ColumnBounds] = []
         documents: Sequence[dict[str, Any]] | None = None
         values: Sequence[Mapping[str, str | None]] | None = None
-        for column in columns:
+        for column in selected:
             names = stored[column.field_id]
             if column.path[0] in partitioning:
                 values = values or [dict(one or ()) for one in partitions.to_pylist()]
