@@ -33,7 +33,7 @@ def build(spark: SparkSession) -> ls.SparkIndex:
     assert_type(best.bits_per_row, float)
     several = ls.create_indexes("lake.t.a", [["a"], ("b", "c")], spark=spark, names=[None, "bc"])
     assert_type(several, list[ls.SparkIndex])
-    assert_type(ls.refresh_indexes("lake.t.a", ["a"], spark=spark), list[ls.Refreshed])
+    assert_type(ls.refresh_indexes("lake.t.a", ["a"], spark=spark), list[ls.RefreshResult])
     return ls.create_index(
         "lake.t.a",
         ["tenant", "time"],
@@ -60,17 +60,17 @@ def look_up(spark: SparkSession, keys: DataFrame) -> list[str]:
 
 
 def upkeep(spark: SparkSession, index: ls.SparkIndex) -> None:
-    assert_type(index.refresh(all_refs=True, dry_run=True), ls.Refreshed)
-    assert_type(index.compact(dry_run=True), ls.Compacted)
+    assert_type(index.refresh(all_refs=True, dry_run=True), ls.RefreshResult)
+    assert_type(index.compact(dry_run=True), ls.CompactionResult)
     assert_type(index.history(), list[ls.CommitInfo])
     assert_type(index.at(0), ls.Index)
     assert_type(index.rollback(0), ls.IndexInfo)
     assert_type(index.vacuum(older_than=timedelta(hours=1), dry_run=False).bytes, int)
     assert_type(index.verify().is_sound, bool)
     assert_type(index.verify_rows(files=None), ls.VerifiedRows)
-    assert_type(index.clone("lake.t.b"), ls.Cloned)
+    assert_type(index.clone("lake.t.b"), ls.CloneResult)
     assert_type(ls.list_indexes("lake.t.a", spark=spark), list[ls.IndexInfo])
-    assert_type(ls.clone_table("lake.t.a", "lake.t.c", spark=spark), list[ls.Cloned])
+    assert_type(ls.clone_table("lake.t.a", "lake.t.c", spark=spark), list[ls.CloneResult])
     ls.repair_index("lake.t.a", "by_tenant", spark=spark, dry_run=True)
     index.drop(force=True)
 

@@ -60,6 +60,11 @@ class ColumnAdvice(Shown):
         refresh_seconds: How long it takes to refresh it after one more data file.
         payback_days: After how many days building it is paid; ``None`` if never.
         command: The command that makes it, where it is advised.
+
+    Examples:
+        >>> orders = ls.table("lake.shop.orders", spark=spark)
+        >>> orders.advise(queries=["dashboards.sql"]).columns[0].verdict
+        '?'
     """
 
     columns: tuple[str, ...]
@@ -120,6 +125,11 @@ class TableAdvice(Shown):
         unqueried: Columns by which no query asks.
         checks: Predictions beside indexes that exist, where that was wanted.
         problems: What could not be read, and why.
+
+    Examples:
+        >>> orders = ls.table("lake.shop.orders", spark=spark)
+        >>> orders.advise(queries=["dashboards.sql"]).table
+        'lake.shop.orders'
     """
 
     table: str

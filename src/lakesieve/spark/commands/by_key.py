@@ -59,6 +59,11 @@ def upsert(
         NotFoundError: No such table, or ``rows`` lacks a column.
         InvalidInputError: Keys that are null or not unique, columns of other types or too many.
         UnsupportedError: The table cannot be changed by these keys.
+
+    Examples:
+        >>> changed = spark.table("lake.shop.orders").where("customer = 4711")
+        >>> ls.upsert(changed, "lake.shop.orders", on="id", spark=spark, dry_run=True).updated
+        1
     """
     request = ChangeRequest(
         operation="upsert",
@@ -104,6 +109,11 @@ def delete(
         NotFoundError: No such table, or ``keys`` lacks a column.
         InvalidInputError: Keys that are null, or columns of other types.
         UnsupportedError: The table cannot be changed by these keys.
+
+    Examples:
+        >>> keys = spark.sql("SELECT 4711L AS customer")
+        >>> ls.delete(keys, "lake.shop.orders", on="customer", spark=spark, dry_run=True).deleted
+        1
     """
     request = ChangeRequest(
         operation="delete",

@@ -53,6 +53,10 @@ def check_unique(
         NotFoundError: No such table, column or version.
         InvalidInputError: Too few columns, too many, or one twice.
         UnsupportedError: A column cannot be a key, or Spark cannot read the table.
+
+    Examples:
+        >>> ls.check_unique("lake.shop.orders", "tenant", spark=spark).violations
+        3
     """
     started = time.perf_counter()
     repeated = duplicates(table, on, spark=spark, version=version, location=location)
@@ -98,6 +102,12 @@ def check_references(
         NotFoundError: No such table or column.
         InvalidInputError: Columns of other types, or not as many of them.
         UnsupportedError: A column cannot be a key, or Spark cannot read a table.
+
+    Examples:
+        >>> keys = spark.sql("SELECT 99999L AS customer")
+        >>> parent = "lake.shop.orders"
+        >>> ls.check_references(keys, "customer", parent, "customer", spark=spark).examples
+        (('99999',),)
     """
     started = time.perf_counter()
     columns, parent_columns = _as_many(columns, parent_columns)

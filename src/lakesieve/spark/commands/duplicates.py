@@ -55,6 +55,10 @@ class Duplicates:
         on: The key columns.
         index: The index that left files and rows out; ``None`` where all rows were grouped.
         reasons: Why an index could not help, if one is there.
+
+    Examples:
+        >>> ls.duplicates("lake.shop.orders", "tenant", spark=spark).count
+        3
     """
 
     keys: DataFrame
@@ -93,6 +97,10 @@ def duplicates(
         NotFoundError: No such table, column or version.
         InvalidInputError: Too few columns, too many, or one twice.
         UnsupportedError: A column cannot be a key, or Spark cannot read the table.
+
+    Examples:
+        >>> ls.duplicates("lake.shop.orders", "id", spark=spark).count
+        0
     """
     opened = open_table(spark, table)
     table_version = opened.reader.version(version)

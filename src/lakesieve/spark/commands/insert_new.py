@@ -83,6 +83,11 @@ def insert_new(
         InvalidInputError: Keys that are null or not unique, columns of other types or too many.
         UnsupportedError: The table cannot be changed by these keys.
         CommitConflictError: Others commit all the time.
+
+    Examples:
+        >>> known = spark.table("lake.shop.orders").where("customer = 4711")
+        >>> ls.insert_new(known, "lake.shop.orders", on="id", spark=spark).inserted
+        0
     """
     if duplicates not in _DUPLICATES:
         raise InvalidInputError(

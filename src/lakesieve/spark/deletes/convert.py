@@ -75,6 +75,10 @@ def convert(
         InvalidInputError: Its name selects another branch.
         UnsupportedError: Encrypted, not Iceberg's, out of Python's reach, or ``spark.wap.id`` set.
         CommitConflictError: Others were faster each time, or it is unknown whether a commit landed.
+
+    Examples:
+        >>> ls.deletes.convert("lake.shop.orders", spark=spark).commits
+        0
     """
     locations = () if location is None else (location,)
     run = _Run(table=table, spark=spark, branch=branch, locations=locations, progress=progress)

@@ -64,6 +64,11 @@ def local_session(
         UnsupportedError: This PySpark is of no supported line, or a format has no runtime for it.
         InvalidInputError: An unknown format, too little memory, or a session with another
             warehouse or without one of the formats is already running in this process.
+
+    Examples:
+        >>> spark = ls.local_session("warehouse")
+        >>> spark.table("lake.shop.orders").count()
+        10000
     """
     unknown = sorted(set(formats) - set(FORMATS))
     if unknown or isinstance(formats, str):

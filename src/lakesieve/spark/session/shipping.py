@@ -37,6 +37,9 @@ def ship(spark: SparkSession) -> None:
     Raises:
         UnsupportedError: A session of Spark Connect.
         SetupError: A package is not installed here.
+
+    Examples:
+        >>> ls.ship(spark)
     """
     check_session(spark)
     context = spark.sparkContext

@@ -1,7 +1,8 @@
-"""The public functions that look things up: with a Spark session, or without any JVM."""
+"""Functions that look things up: with a Spark session, or without any JVM."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from lakesieve.defaults import WAREHOUSE
@@ -20,18 +21,9 @@ if TYPE_CHECKING:
     from lakesieve.index.access import TableAccess
     from lakesieve.index.many_keys import KeysToFind
     from lakesieve.index.overview import TableOverview
+    from lakesieve.report import WrittenPage
     from lakesieve.spark.index import SparkIndex
     from lakesieve.store import Repaired
-
-__all__ = [
-    "find_files",
-    "last_pruning",
-    "list_indexes",
-    "open_index",
-    "recent_queries",
-    "repair_index",
-    "table_overview",
-]
 
 
 @overload
@@ -80,6 +72,10 @@ def open_index(
         NotFoundError: No such table or index.
         SetupError: Without a session: a package that reads such tables is missing.
         UnsupportedError: Without a session: the table cannot be read without Spark.
+
+    Examples:
+        >>> ls.open_index("lake.shop.orders", "customer")
+        <Index customer of lake.shop.orders: 10 data files>
     """
     if spark is not None:
         from lakesieve.spark import api
@@ -112,8 +108,12 @@ def list_indexes(
 
     Raises:
         NotFoundError: No such table.
+
+    Examples:
+        >>> [info.name for info in ls.list_indexes("lake.shop.orders")]
+        ['customer', 'id']
     """
-    access = _access(spark, catalog, warehouse, timezone)
+    access = access_of(spark, catalog, warehouse, timezone)
     opened = access.open_table(table)
     stores = access.stores(opened, location).values()
     return ShownList(
@@ -135,7 +135,7 @@ def table_overview(
     Raises:
         NotFoundError: No such table.
     """
-    access = _access(spark, catalog, warehouse, timezone)
+    access = access_of(spark, catalog, warehouse, timezone)
     return overview.table_overview(access, table, location)
 
 
@@ -156,8 +156,35 @@ def recent_queries(
     """
     from lakesieve.advisor import recent
 
-    access = _access(spark, catalog, warehouse, timezone)
+    access = access_of(spark, catalog, warehouse, timezone)
     return recent.recent_queries(access, table, event_logs, location=location)
+
+
+def write_report(
+    table: str | Any,
+    path: str | Path,
+    *,
+    event_logs: Iterable[str] = (),
+    redact: bool = False,
+    **reach: Any,
+) -> WrittenPage:
+    """Write a page about the indexes of a table; ``reach`` is as for :func:`table_overview`.
+
+    Raises:
+        NotFoundError: No such table, or no log.
+        StorageError: The page cannot be written.
+    """
+    from lakesieve.report import WrittenPage
+    from lakesieve.report.page import report_page
+    from lakesieve.storage import write_file
+
+    shown, logs = table_overview(table, **reach), list(event_logs)
+    recent = recent_queries(table, logs, **reach) if logs else None
+    page = report_page(shown, recent=recent, redact=redact).encode()
+    write_file(Path(path), page, option="--html")
+    return WrittenPage(
+        table=shown.table, path=str(path), bytes=len(page), indexes=len(shown.indexes)
+    )
 
 
 def find_files(
@@ -187,8 +214,13 @@ def find_files(
     Raises:
         NotFoundError: No such table, column or version.
         InvalidInputError: The predicate cannot be understood.
+
+    Examples:
+        >>> matches = ls.find_files("lake.shop.orders", "customer = 4711")
+        >>> len(matches.paths), matches.total
+        (1, 10)
     """
-    access = _access(spark, catalog, warehouse, timezone)
+    access = access_of(spark, catalog, warehouse, timezone)
     opened = access.open_table(table)
     indexes, reasons = access.indexes(opened, location)
     return find(opened, indexes, reasons, predicate, version, timezone=access.timezone())
@@ -220,8 +252,12 @@ def repair_index(
     Raises:
         NotFoundError: No such table, or nothing is left of the index.
         CorruptIndexError: Nothing that is left says what the index is of.
+
+    Examples:
+        >>> ls.repair_index("lake.shop.orders", "customer").lost
+        ()
     """
-    access = _access(spark, catalog, warehouse, timezone)
+    access = access_of(spark, catalog, warehouse, timezone)
     opened = access.open_table(table)
     for root in access.roots(opened, location):
         storage = index_storage(root, name)
@@ -240,6 +276,12 @@ def last_pruning(spark: SparkSession | None = None) -> list[TablePruning]:
             again; values, cached rows, results of commands, the batches of a stream and lakesieve's
             own reading of tables are no queries here. Without a session, the latest scan of an
             engine in this process is meant.
+
+    Examples:
+        >>> orders.scan_polars().filter(pl.col("customer") == 4711).collect().height
+        1
+        >>> [(scan.files_total, scan.files_read) for scan in ls.last_pruning()]
+        [(10, 1)]
     """
     if spark is not None:
         from lakesieve.spark import api
@@ -257,9 +299,10 @@ def _key_rows(wanted: KeysToFind) -> Iterator[list[pa.Array]]:
     return key_rows(wanted)
 
 
-def _access(
+def access_of(
     spark: SparkSession | None, catalog: str | None, warehouse: str, timezone: str
 ) -> TableAccess:
+    """Return how tables are reached: through a session, or without one."""
     if spark is not None:
         from lakesieve.spark.session.access import access_by
 
