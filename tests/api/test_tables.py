@@ -54,6 +54,9 @@ BY_SPARK: dict[str, Callable[[ls.Table], object]] = {
     "deletes.status": lambda table: table.deletes.status(),
     "deletes.read": lambda table: table.deletes.read(),
     "deletes.convert": lambda table: table.deletes.convert(),
+    "index.refresh": lambda table: table["id"].refresh(),
+    "index.verify_rows": lambda table: table["id"].verify_rows(),
+    "index.locate": lambda table: table["id"].locate([1]),
 }
 
 

@@ -63,8 +63,8 @@ class ColumnAdvice(Shown):
 
     Examples:
         >>> orders = ls.table("lake.shop.orders", spark=spark)
-        >>> orders.advise(queries=["dashboards.sql"]).columns[0].verdict
-        '?'
+        >>> orders.advise(queries=["dashboards.sql"]).columns[0].verdict.value
+        'exists'
     """
 
     columns: tuple[str, ...]

@@ -13,8 +13,8 @@ from lakesieve.api.look_ups import (
     table_overview,
     write_report,
 )
-from lakesieve.api.table import Table
 from lakesieve.api.table_deletes import TableDeletes
+from lakesieve.api.table_methods import Table
 
 __all__ = [
     "Lake",

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lakesieve.api.look_ups import access_of, last_pruning
-from lakesieve.api.table import Table
+from lakesieve.api.table_methods import Table
 from lakesieve.defaults import WAREHOUSE
 from lakesieve.errors import ErrorKind, InvalidInputError
 from lakesieve.index import ShownList

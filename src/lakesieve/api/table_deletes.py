@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from lakesieve.api.options import ConvertOptions
-    from lakesieve.api.table import Table
+    from lakesieve.api.table_methods import Table
 
     Version: TypeAlias = str | int | None
 
@@ -61,7 +61,7 @@ class TableDeletes:
         return ls.deletes.read(self._table.name, spark=self._table._spark, version=version)
 
     def convert(self, **options: Unpack[ConvertOptions]) -> ls.deletes.Conversion:
-        """Replace the deletes by position deletes or vectors. As for ``lakesieve.deletes.convert``.
+        """Convert them to position deletes or vectors. As for :func:`lakesieve.deletes.convert`.
 
         Examples:
             >>> orders = ls.table("lake.shop.orders", spark=spark)

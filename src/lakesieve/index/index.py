@@ -7,14 +7,22 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.compute as pc
 
 from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError, UnsupportedError
-from lakesieve.index.access import without_engine
+from lakesieve.index.access import needs_session, without_engine
 from lakesieve.index.definition import indexed_columns
 from lakesieve.index.find import find
 from lakesieve.index.given_keys import GivenKeys
 from lakesieve.index.many_keys import contained
 from lakesieve.index.opened import OpenedIndex
 from lakesieve.index.registry import index_storage
-from lakesieve.index.result import CloneResult, CommitInfo, CompactionResult, FileMatches, IndexInfo
+from lakesieve.index.result import (
+    CloneResult,
+    CommitInfo,
+    CompactionResult,
+    FileMatches,
+    IndexInfo,
+    RefreshResult,
+    VerifiedRows,
+)
 from lakesieve.index.shown import ShownList
 from lakesieve.index.upkeep import Upkeep
 from lakesieve.store import (
@@ -173,6 +181,41 @@ class Index:
             )
         opened = self._opened()
         return contained(given, opened, table=self._table, version=table_version, reader=reader)
+
+    def refresh(
+        self, *, all_refs: bool = False, dry_run: bool = False, progress: Any = None
+    ) -> RefreshResult:
+        """Index the data files that are new, which takes Spark. As for :meth:`SparkIndex.refresh`.
+
+        Examples:
+            >>> index.refresh()
+            Traceback (most recent call last):
+            lakesieve.errors.UnsupportedError: This takes Spark, and ...
+        """
+        del all_refs, dry_run, progress
+        raise needs_session(self._table.name)
+
+    def verify_rows(self, *, files: int | None = 10, progress: Any = None) -> VerifiedRows:
+        """Look up keys of data files again, by Spark. As for :meth:`SparkIndex.verify_rows`.
+
+        Examples:
+            >>> index.verify_rows()
+            Traceback (most recent call last):
+            lakesieve.errors.UnsupportedError: This takes Spark, and ...
+        """
+        del files, progress
+        raise needs_session(self._table.name)
+
+    def locate(self, keys: Any, version: str | int | None = None) -> Any:
+        """Name the data files of many keys, by Spark. As for :meth:`SparkIndex.locate`.
+
+        Examples:
+            >>> index.locate([4711])
+            Traceback (most recent call last):
+            lakesieve.errors.UnsupportedError: This takes Spark, and ...
+        """
+        del keys, version
+        raise needs_session(self._table.name)
 
     def _opened(self) -> OpenedIndex:
         """Return the state that is read now."""

@@ -23,7 +23,7 @@ class FieldSet:
         keys: Distinct keys, within each partition; ``None`` if they were not counted.
 
     Examples:
-        >>> ls.deletes.status("lake.shop.orders", spark=spark).sets
+        >>> ls.deletes.status("lake.shop.orders", spark=spark).field_sets
         ()
     """
 

@@ -14,8 +14,9 @@ from lakesieve.api import look_ups
 from lakesieve.api.options import spell_out_options
 from lakesieve.api.table_deletes import TableDeletes
 from lakesieve.defaults import MARKED_FILES, SHOWN_KEYS, WAREHOUSE
-from lakesieve.errors import ErrorKind, NotFoundError, UnsupportedError
+from lakesieve.errors import ErrorKind, NotFoundError
 from lakesieve.index import ShownList
+from lakesieve.index.access import needs_session
 from lakesieve.index.definition import column_names
 
 if TYPE_CHECKING:
@@ -105,17 +106,9 @@ class Table:
 
     @property
     def _by_spark(self) -> dict[str, Any]:
-        """Return what functions take that need a session.
-
-        Raises:
-            UnsupportedError: The table was opened without one.
-        """
+        """Return what functions take that need a session; raise where there is none."""
         if self._reach["spark"] is None:
-            raise UnsupportedError(
-                f"This takes Spark, and {self.name} was opened without a session.",
-                kind=ErrorKind.UNSUPPORTED_SESSION,
-                hint=f'Open it with one: ls.table("{self.name}", spark=ls.local_session()).',
-            )
+            raise needs_session(self.name)
         return {name: self._reach[name] for name in ("spark", "location")}
 
     @property
