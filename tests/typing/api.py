@@ -112,3 +112,26 @@ def engines(con: duckdb.DuckDBPyConnection) -> pl.LazyFrame:
     assert_type(relation.columns, list[str])
     print(dataset.schema)  # noqa: T201 - what users write
     return ls.engines.polars.scan("lake.t.a", version="tag")
+
+
+def objects(spark: SparkSession, rows: DataFrame, con: duckdb.DuckDBPyConnection) -> None:
+    lake = ls.connect(spark, location="s3://bucket/indexes")
+    assert_type(lake.tables(), list[ls.TableInfo])
+    orders = lake["t.a"]
+    assert_type(orders, ls.Table)
+    assert_type(orders.create_index("id", budget="4 bits"), ls.SparkIndex)
+    assert_type(orders.find_files("id = 5", version="tag"), ls.FileMatches)
+    assert_type(orders.upsert(rows, on="id", txn=("job", 7), dry_run=True), ls.RowChange)
+    assert_type(orders.refresh(all_refs=True), list[ls.RefreshResult])
+    assert_type(orders.index("id").refresh(dry_run=True), ls.RefreshResult)
+    assert_type(orders.advise(queries=["q.sql"], sample=5), ls.TableAdvice)
+    assert_type(orders.clone("lake.t.b"), list[ls.CloneResult])
+    assert_type(orders.deletes.convert(branch="main").table, str)
+    plain = ls.table("delta:/data/a")
+    frame: pl.LazyFrame = plain.scan_polars(version=7)
+    dataset: Dataset = plain.to_arrow_dataset()
+    relation: duckdb.DuckDBPyRelation = plain.to_duckdb(con)
+    assert_type((frame.collect().height, relation.columns), tuple[int, list[str]])
+    print(dataset.schema)  # noqa: T201 - what users write
+    old: ls.Refreshed = orders.refresh()[0]
+    assert_type(old, ls.RefreshResult)
