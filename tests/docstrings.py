@@ -28,17 +28,16 @@ def _public() -> Iterator[tuple[str, Any]]:
     """Yield what users can call or hold, by its full name."""
     for name in ls.__all__:
         known = getattr(ls, name)
-        if name == "engines":
-            modules = ((f"ls.engines.{inner}", getattr(known, inner)) for inner in known.__all__)
-        elif inspect.ismodule(known):
-            modules = iter([(f"ls.{name}", known)])
-        else:
+        if not inspect.ismodule(known):
             yield f"ls.{name}", known
             yield from _methods(f"ls.{name}", known)
             continue
-        for path, module in modules:
-            for inner in module.__all__:
-                yield f"{path}.{inner}", getattr(module, inner)
+        for inner in known.__all__:
+            held = getattr(known, inner)
+            if inspect.ismodule(held):
+                yield from ((f"ls.{name}.{inner}.{n}", getattr(held, n)) for n in held.__all__)
+            else:
+                yield f"ls.{name}.{inner}", held
 
 
 def _methods(path: str, owner: Any) -> Iterator[tuple[str, Any]]:

@@ -95,12 +95,13 @@ def test_methods_take_what_functions_take(name: str) -> None:
 
 def test_methods_equal_functions(lake: ls.Lake, folder: Path) -> None:
     """A table that was opened once answers as the functions that are told all each time."""
-    reach = {"warehouse": str(folder / "warehouse")}
+    reach: dict[str, Any] = {"warehouse": str(folder / "warehouse")}
     orders = lake.table("shop.orders")
 
     assert orders.find_files("id < 5") == ls.find_files(TABLE, "id < 5", **reach)
     assert orders.indexes() == ls.list_indexes(TABLE, **reach)
-    assert orders.index("id").info() == ls.open_index(TABLE, "id", **reach).info()
+    opened: ls.Index = ls.open_index(TABLE, "id", **reach)
+    assert orders.index("id").info() == opened.info()
     assert orders.repair_index("id") == ls.repair_index(TABLE, "id", **reach)
 
 

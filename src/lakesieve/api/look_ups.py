@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from lakesieve.defaults import WAREHOUSE
+from lakesieve.errors import ErrorKind, NotFoundError
 from lakesieve.index import Index, IndexInfo, ShownList, find, index_storage, overview
 from lakesieve.index.access import no_index, without_engine
+from lakesieve.index.definition import column_names
 from lakesieve.store import IndexStore, repair
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     import pyarrow as pa
     from pyspark.sql import SparkSession
@@ -264,6 +266,23 @@ def repair_index(
         if storage.objects("log/") or storage.objects("files/"):
             return repair(IndexStore(storage), dry_run=dry_run)
     raise no_index(opened.name, name)
+
+
+def index_on(table: str, indexes: Sequence[IndexInfo], on: str | Sequence[str]) -> str:
+    """Return the name of the index that begins with some columns, and has the fewest others.
+
+    Raises:
+        NotFoundError: There is none.
+    """
+    wanted = column_names(on)
+    known = [info for info in indexes if info.columns[: len(wanted)] == wanted]
+    if not known:
+        raise NotFoundError(
+            f"{table} has no index that begins with {', '.join(wanted)}.",
+            kind=ErrorKind.INDEX_NOT_FOUND,
+            hint="Create one, by create_index of the table.",
+        )
+    return min(known, key=lambda info: len(info.columns)).name
 
 
 def last_pruning(spark: SparkSession | None = None) -> list[TablePruning]:

@@ -7,17 +7,15 @@ options are those of the functions.
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import lakesieve as ls
 from lakesieve.api import look_ups
 from lakesieve.api.options import spell_out_options
 from lakesieve.api.table_deletes import TableDeletes
 from lakesieve.defaults import MARKED_FILES, SHOWN_KEYS, WAREHOUSE
-from lakesieve.errors import ErrorKind, NotFoundError
 from lakesieve.index import ShownList
 from lakesieve.index.access import needs_session
-from lakesieve.index.definition import column_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -91,8 +89,8 @@ class Table:
 
     @property
     def name(self) -> str:
-        """The name by which the table was opened."""
-        return self._reader.name
+        """The name by which the table is opened."""
+        return self._given if isinstance(self._given, str) else self._reader.name
 
     @property
     def format(self) -> str:
@@ -270,6 +268,16 @@ class Table:
         """
         return ls.insert_new(rows, self.name, on=on, **self._by_spark, **options)
 
+    @overload
+    def contains(
+        self, keys: DataFrame, *, on: Columns, version: Version = None, confirm: bool = False
+    ) -> ls.KeyPresenceRows: ...
+
+    @overload
+    def contains(
+        self, keys: Any, *, on: Columns, version: Version = None, confirm: bool = False
+    ) -> ls.KeyPresence: ...
+
     def contains(
         self, keys: Any, *, on: Columns, version: Version = None, confirm: bool = False
     ) -> ls.KeyPresence | ls.KeyPresenceRows:
@@ -285,16 +293,7 @@ class Table:
             >>> orders.contains([4711, 99_999], on="customer").absent.to_pylist()
             [False, True]
         """
-        wanted = column_names(on)
-        known = [info for info in self.indexes() if info.columns[: len(wanted)] == wanted]
-        if not known:
-            raise NotFoundError(
-                f"{self.name} has no index that begins with {', '.join(wanted)}.",
-                kind=ErrorKind.INDEX_NOT_FOUND,
-                hint="Create one: table.create_index(columns).",
-            )
-        # the index with the fewest further columns
-        name = min(known, key=lambda info: len(info.columns)).name
+        name = look_ups.index_on(self.name, self.indexes(), on)
         return self.index(name).contains(keys, version, confirm=confirm)
 
     def duplicates(self, on: Columns, *, version: Version = None) -> ls.Duplicates:
