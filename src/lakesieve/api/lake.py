@@ -10,7 +10,7 @@ from lakesieve.api.table_methods import Table
 from lakesieve.defaults import WAREHOUSE
 from lakesieve.errors import ErrorKind, InvalidInputError
 from lakesieve.index import ShownList
-from lakesieve.index.table_info import TableInfo
+from lakesieve.index.table_info import table_info
 from lakesieve.storage import all_at_once
 from lakesieve.tables.listing import table_names
 from lakesieve.tables.names import EMBEDDED_CATALOG, parse_name, quoted_name
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakesieve.index import TablePruning
+    from lakesieve.index.table_info import TableInfo
 
 
 def connect(
@@ -183,7 +184,7 @@ class Lake:
             lake.shop.orders  iceberg  customer, id
         """
         access = access_of(**self._reach)
-        look = partial(TableInfo.look, access, location=self._location)
+        look = partial(table_info, access, location=self._location)
         calls = [partial(look, name) for name in self._names()]
         # a session answers one call after the other
         return ShownList(all_at_once(calls) if self._spark is None else [call() for call in calls])

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from lakesieve.predicate import Expr
     from lakesieve.tables import TableReader
 
-_EXPLAINED = "files are chosen when the query runs: lakesieve.last_pruning() counts them"
+_EXPLAINED = "indexes choose the data files when the query runs; ls.last_pruning() counts them"
 # Polars shows the name of a scan in its plans from 2.0 on
 _EXPLAINS = "explain_name" in inspect.signature(register_io_source).parameters
 

@@ -33,15 +33,15 @@ class TableInfo(Shown):
     indexes: tuple[str, ...]
     error: str | None
 
-    @classmethod
-    def look(cls, access: TableAccess, name: str, location: str | None) -> TableInfo:
-        """Open a table, and list the folders of its indexes; no index is read."""
-        kind = None
-        try:
-            opened = access.open_table(name)
-            kind = opened.format
-            roots = access.roots(opened, location)
-            found = {index for root in roots for index in index_folders(root)}
-        except LakesieveError as error:
-            return cls(name=name, format=kind, indexes=(), error=str(error))
-        return cls(name=name, format=kind, indexes=tuple(sorted(found)), error=None)
+
+def table_info(access: TableAccess, name: str, location: str | None) -> TableInfo:
+    """Open a table, and list the folders of its indexes; no index is read."""
+    kind = None
+    try:
+        opened = access.open_table(name)
+        kind = opened.format
+        roots = access.roots(opened, location)
+        found = {index for root in roots for index in index_folders(root)}
+    except LakesieveError as error:
+        return TableInfo(name=name, format=kind, indexes=(), error=str(error))
+    return TableInfo(name=name, format=kind, indexes=tuple(sorted(found)), error=None)
