@@ -190,7 +190,7 @@ class Lake:
         return ShownList(all_at_once(calls) if self._spark is None else [call() for call in calls])
 
     def last_pruning(self) -> list[TablePruning]:
-        """Tell what the latest query did. As for :func:`lakesieve.last_pruning`.
+        """Tell what the latest query did; see :func:`lakesieve.last_pruning`.
 
         Examples:
             >>> orders.scan_polars().filter(pl.col("customer") == 4711).collect().height

@@ -38,7 +38,7 @@ class TableDeletes:
     def status(
         self, *, version: Version = None, count_keys: bool = True
     ) -> ls.deletes.DeleteStatus:
-        """Tell what the deletes cost readers. As for :func:`lakesieve.deletes.status`.
+        """Tell what the deletes cost readers; see :func:`lakesieve.deletes.status`.
 
         Examples:
             >>> orders = ls.table("lake.shop.orders", spark=spark)
@@ -51,7 +51,7 @@ class TableDeletes:
         )
 
     def read(self, *, version: Version = None) -> DataFrame:
-        """Read the table in bounded memory. As for :func:`lakesieve.deletes.read`.
+        """Read the table in bounded memory; see :func:`lakesieve.deletes.read`.
 
         Examples:
             >>> orders = ls.table("lake.shop.orders", spark=spark)
@@ -61,7 +61,7 @@ class TableDeletes:
         return ls.deletes.read(self._table.name, spark=self._table._spark, version=version)
 
     def convert(self, **options: Unpack[ConvertOptions]) -> ls.deletes.Conversion:
-        """Convert them to position deletes or vectors. As for :func:`lakesieve.deletes.convert`.
+        """Convert them to position deletes or vectors; see :func:`lakesieve.deletes.convert`.
 
         Examples:
             >>> orders = ls.table("lake.shop.orders", spark=spark)

@@ -140,7 +140,7 @@ class Table:
     def create_index(
         self, columns: Columns, *, name: str | None = None, **options: Unpack[IndexOptions]
     ) -> ls.SparkIndex:
-        """Index one or several columns. As for :func:`lakesieve.create_index` are the parameters.
+        """Index one or several columns; see :func:`lakesieve.create_index`.
 
         Examples:
             >>> orders = ls.table("lake.shop.orders", spark=spark)
@@ -156,7 +156,7 @@ class Table:
         names: Sequence[str | None] | None = None,
         **options: Unpack[IndexOptions],
     ) -> list[ls.SparkIndex]:
-        """Make several indexes in one scan. As for :func:`lakesieve.create_indexes`.
+        """Make several indexes in one scan; see :func:`lakesieve.create_indexes`.
 
         Examples:
             >>> orders = ls.table("lake.shop.orders", spark=spark)
@@ -185,7 +185,7 @@ class Table:
         return opened
 
     def find_files(self, predicate: str | Any, *, version: Version = None) -> ls.FileMatches:
-        """Find the data files that can hold a match. As for :func:`lakesieve.find_files`.
+        """Find the data files that can hold a match; see :func:`lakesieve.find_files`.
 
         Examples:
             >>> matches = orders.find_files("customer = 4711")
@@ -197,7 +197,7 @@ class Table:
     def refresh(
         self, names: Sequence[str] | None = None, **options: Unpack[RefreshOptions]
     ) -> list[ls.RefreshResult]:
-        """Index the data files that are new. As for :func:`lakesieve.refresh_indexes`.
+        """Index the data files that are new; see :func:`lakesieve.refresh_indexes`.
 
         Examples:
             >>> orders = ls.table("lake.shop.orders", spark=spark)
@@ -209,7 +209,7 @@ class Table:
     def trade_offs(
         self, columns: Columns, *, progress: Callable[[ls.BuildProgress], None] | None = None
     ) -> list[ls.TradeOffInfo]:
-        """Tell what an index would cost at all budgets. As for :func:`lakesieve.trade_offs`.
+        """Tell what an index would cost at all budgets; see :func:`lakesieve.trade_offs`.
 
         Examples:
             >>> orders = ls.table("lake.shop.orders", spark=spark)
@@ -219,7 +219,7 @@ class Table:
         return ls.trade_offs(self.name, columns, spark=self._spark, progress=progress)
 
     def repair_index(self, name: str, *, dry_run: bool = True) -> Repaired:
-        """Make a damaged index usable again. As for :func:`lakesieve.repair_index`.
+        """Make a damaged index usable again; see :func:`lakesieve.repair_index`.
 
         Examples:
             >>> orders.repair_index("customer").lost
@@ -232,7 +232,7 @@ class Table:
     def upsert(
         self, rows: DataFrame | str, *, on: Columns, **options: Unpack[ChangeOptions]
     ) -> ls.RowChange:
-        """Update the rows that have given keys, insert the others. As for :func:`lakesieve.upsert`.
+        """Update rows by key, and insert those whose keys are new; see :func:`lakesieve.upsert`.
 
         Examples:
             >>> orders = ls.table("lake.shop.orders", spark=spark)
@@ -245,7 +245,7 @@ class Table:
     def delete(
         self, keys: DataFrame | str, *, on: Columns, **options: Unpack[ChangeOptions]
     ) -> ls.RowChange:
-        """Delete all rows that have given keys. As for :func:`lakesieve.delete`.
+        """Delete all rows that have given keys; see :func:`lakesieve.delete`.
 
         Examples:
             >>> orders = ls.table("lake.shop.orders", spark=spark)
@@ -258,7 +258,7 @@ class Table:
     def insert_new(
         self, rows: DataFrame | str, *, on: Columns, **options: Unpack[InsertOptions]
     ) -> ls.RowChange:
-        """Append the rows whose keys are not in the table. As for :func:`lakesieve.insert_new`.
+        """Append the rows whose keys are not in the table; see :func:`lakesieve.insert_new`.
 
         Examples:
             >>> orders = ls.table("lake.shop.orders", spark=spark)
@@ -283,8 +283,8 @@ class Table:
     ) -> ls.KeyPresence | ls.KeyPresenceRows:
         """Tell which of many keys no row has, by an index that begins with the columns ``on``.
 
-        As for :meth:`Index.contains` are the other parameters; for a Spark ``DataFrame``, as for
-        :meth:`SparkIndex.contains`.
+        The other parameters are those of :meth:`Index.contains`. With a session, ``keys`` may also
+        be a Spark ``DataFrame``; see :meth:`SparkIndex.contains`.
 
         Raises:
             NotFoundError: No index begins with these columns.
@@ -297,7 +297,7 @@ class Table:
         return self.index(name).contains(keys, version, confirm=confirm)
 
     def duplicates(self, on: Columns, *, version: Version = None) -> ls.Duplicates:
-        """Find the keys that are in more than one row. As for :func:`lakesieve.duplicates`.
+        """Find the keys that are in more than one row; see :func:`lakesieve.duplicates`.
 
         Examples:
             >>> orders = ls.table("lake.shop.orders", spark=spark)
@@ -309,7 +309,7 @@ class Table:
     def check_unique(
         self, on: Columns, *, version: Version = None, limit: int = SHOWN_KEYS
     ) -> ls.KeyCheck:
-        """Check that no key is in more than one row. As for :func:`lakesieve.check_unique`.
+        """Check that no key is in more than one row; see :func:`lakesieve.check_unique`.
 
         Examples:
             >>> orders = ls.table("lake.shop.orders", spark=spark)
@@ -326,7 +326,7 @@ class Table:
         *,
         limit: int = SHOWN_KEYS,
     ) -> ls.KeyCheck:
-        """Check that keys are keys of another table. As for :func:`lakesieve.check_references`.
+        """Check that keys are keys of another table; see :func:`lakesieve.check_references`.
 
         Examples:
             >>> orders = ls.table("lake.shop.orders", spark=spark)
@@ -341,7 +341,7 @@ class Table:
     # The table as a whole
 
     def status(self, *, version: Version = None, threshold: float = MARKED_FILES) -> ls.TableStatus:
-        """Tell how many data files carry row-level deletes. As for :func:`lakesieve.status`.
+        """Tell how many data files carry row-level deletes; see :func:`lakesieve.status`.
 
         Examples:
             >>> orders = ls.table("lake.shop.orders", spark=spark)
@@ -351,7 +351,7 @@ class Table:
         return ls.status(self.name, spark=self._spark, version=version, threshold=threshold)
 
     def advise(self, **options: Unpack[AdviceOptions]) -> ls.TableAdvice:
-        """Tell which columns to index, and why. As for :func:`lakesieve.advise`.
+        """Say which columns to index, and why; see :func:`lakesieve.advise`.
 
         Examples:
             >>> orders = ls.table("lake.shop.orders", spark=spark)
@@ -383,7 +383,7 @@ class Table:
         )
 
     def clone(self, target: str, *, version: Version = None) -> list[ls.CloneResult]:
-        """Make a zero-copy table with all of the indexes. As for :func:`lakesieve.clone_table`.
+        """Make a zero-copy table with all of the indexes; see :func:`lakesieve.clone_table`.
 
         Examples:
             >>> orders = ls.table("lake.shop.orders", spark=spark)

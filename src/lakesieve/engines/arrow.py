@@ -64,7 +64,7 @@ def dataset(
 def to_arrow_dataset(
     table: TableReader, version: str | int | None = None, locations: Iterable[str] = ()
 ) -> ds.Dataset:
-    """Make a dataset of a table that is open; as for :func:`dataset` are the other parameters."""
+    """Make a dataset of a table that is open; see :func:`dataset`."""
     if find_spec("substrait") is None:
         need = "The package substrait, by which filters are read, is not installed."
         raise not_installed(need, "duckdb")

@@ -34,10 +34,9 @@ def relation(
 ) -> duckdb.DuckDBPyRelation:
     """Make a relation of a version of a table; DuckDB pushes filters and columns into its scan.
 
-    DuckDB's ``EXPLAIN`` shows such a scan as ``PYTHON_ARROW_SCAN``, with its filters, and has no
-    place for the name of lakesieve. After the query ``ls.last_pruning()`` tells which files were
-    read. As for :func:`lakesieve.engines.arrow.dataset` are the parameters behind the connection,
-    and the errors.
+    DuckDB's ``EXPLAIN`` shows the scan as ``PYTHON_ARROW_SCAN``, with its filters. It has no place
+    for the name of lakesieve. After the query ``ls.last_pruning()`` counts the files that were
+    read. Other parameters and errors: see :func:`lakesieve.engines.arrow.dataset`.
 
     Examples:
         >>> con = duckdb.connect()
@@ -55,8 +54,5 @@ def to_duckdb(
     version: str | int | None = None,
     locations: Iterable[str] = (),
 ) -> duckdb.DuckDBPyRelation:
-    """Make a relation of a table that is open; as for :func:`relation` are the other parameters.
-
-    Without a connection, it is one of DuckDB's default connection.
-    """
+    """Make a relation of a table that is open, by default in DuckDB's own connection."""
     return (con or duckdb).from_arrow(to_arrow_dataset(table, version, locations))

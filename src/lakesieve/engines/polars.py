@@ -46,8 +46,8 @@ def scan(
     """Scan a version of a table; Polars pushes filters and the choice of columns into the scan.
 
     Polars itself filters the rows of the data files that are left. ``LazyFrame.explain()`` names
-    lakesieve; which files are read is known when the query runs, and ``ls.last_pruning()`` tells.
-    As for :func:`lakesieve.engines.arrow.dataset` are the parameters and the errors.
+    lakesieve. Files are chosen when the query runs; afterwards ``ls.last_pruning()`` counts them.
+    Parameters and errors: see :func:`lakesieve.engines.arrow.dataset`.
 
     Examples:
         >>> orders = ls.engines.polars.scan("lake.shop.orders")
@@ -62,7 +62,7 @@ def scan(
 def scan_polars(
     table: TableReader, version: str | int | None = None, locations: Iterable[str] = ()
 ) -> pl.LazyFrame:
-    """Scan a version of a table that is open; as for :func:`scan` are the other parameters."""
+    """Scan a version of a table that is open; see :func:`scan`."""
     rows = rows_of(table, version, locations)
 
     def read(

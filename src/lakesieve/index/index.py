@@ -185,7 +185,7 @@ class Index:
     def refresh(
         self, *, all_refs: bool = False, dry_run: bool = False, progress: Any = None
     ) -> RefreshResult:
-        """Index the data files that are new, which takes Spark. As for :meth:`SparkIndex.refresh`.
+        """Index the data files that are new, which takes Spark; see :meth:`SparkIndex.refresh`.
 
         Examples:
             >>> index.refresh()
@@ -196,7 +196,7 @@ class Index:
         raise needs_session(self._table.name)
 
     def verify_rows(self, *, files: int | None = 10, progress: Any = None) -> VerifiedRows:
-        """Look up keys of data files again, by Spark. As for :meth:`SparkIndex.verify_rows`.
+        """Look up keys of data files again, by Spark; see :meth:`SparkIndex.verify_rows`.
 
         Examples:
             >>> index.verify_rows()
@@ -207,7 +207,7 @@ class Index:
         raise needs_session(self._table.name)
 
     def locate(self, keys: Any, version: str | int | None = None) -> Any:
-        """Name the data files of many keys, by Spark. As for :meth:`SparkIndex.locate`.
+        """Name the data files of many keys, by Spark; see :meth:`SparkIndex.locate`.
 
         Examples:
             >>> index.locate([4711])
