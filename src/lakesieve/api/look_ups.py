@@ -123,43 +123,30 @@ def list_indexes(
     )
 
 
-def table_overview(
-    table: str | Any,
-    *,
-    spark: SparkSession | None = None,
-    location: str | None = None,
-    catalog: str | None = None,
-    warehouse: str = WAREHOUSE,
-    timezone: str = "UTC",
-) -> TableOverview:
+def table_overview(table: str | Any, *, location: str | None = None, **reach: Any) -> TableOverview:
     """Return a table and all of its indexes at a glance, for a report; no data file is read.
+
+    ``reach`` is as for :func:`access_of`.
 
     Raises:
         NotFoundError: No such table.
     """
-    access = access_of(spark, catalog, warehouse, timezone)
-    return overview.table_overview(access, table, location)
+    return overview.table_overview(access_of(**reach), table, location)
 
 
 def recent_queries(
-    table: str | Any,
-    event_logs: Iterable[str],
-    *,
-    spark: SparkSession | None = None,
-    location: str | None = None,
-    catalog: str | None = None,
-    warehouse: str = WAREHOUSE,
-    timezone: str = "UTC",
+    table: str | Any, event_logs: Iterable[str], *, location: str | None = None, **reach: Any
 ) -> RecentQueries:
     """Return the latest queries of a table in event logs, and what its indexes leave of them now.
+
+    ``reach`` is as for :func:`access_of`.
 
     Raises:
         NotFoundError: No such table, or no log.
     """
     from lakesieve.advisor import recent
 
-    access = access_of(spark, catalog, warehouse, timezone)
-    return recent.recent_queries(access, table, event_logs, location=location)
+    return recent.recent_queries(access_of(**reach), table, event_logs, location=location)
 
 
 def write_report(
@@ -319,7 +306,10 @@ def _key_rows(wanted: KeysToFind) -> Iterator[list[pa.Array]]:
 
 
 def access_of(
-    spark: SparkSession | None, catalog: str | None, warehouse: str, timezone: str
+    spark: SparkSession | None = None,
+    catalog: str | None = None,
+    warehouse: str = WAREHOUSE,
+    timezone: str = "UTC",
 ) -> TableAccess:
     """Return how tables are reached: through a session, or without one."""
     if spark is not None:
