@@ -21,7 +21,7 @@ PAGES = {
         "tests/spark/test_doc_blocks.py",
     ),
     **dict.fromkeys(
-        ("docs/equality-deletes.md", "docs/keys.md", "docs/operations.md", "docs/python.md"),
+        ("docs/equality-deletes.md", "docs/keys.md", "docs/operations.md", "docs/api.md"),
         "tests/spark/test_doc_blocks.py",
     ),
     "docs/maintain.md": "tests/spark/test_doc_blocks.py",

@@ -12,8 +12,8 @@ import lakesieve as ls
 from lakesieve.errors import ErrorKind, SetupError
 from lakesieve.index.result import (
     BuildProgress,
-    Cloned,
-    Refreshed,
+    CloneResult,
+    RefreshResult,
     TradeOffInfo,
     VerifiedRows,
 )
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 TABLE = "lake.db.t"
 STARTING = "Starting Spark (the first start downloads Iceberg's jar) ...\n"
-REFRESHED = Refreshed(
+REFRESHED = RefreshResult(
     index="id",
     table=TABLE,
     versions=("78",),
@@ -219,7 +219,9 @@ def test_refresh_takes_one_index_or_all(lakesieve: Run, session: Session) -> Non
 
 def test_a_copy_of_a_table_has_its_indexes(lakesieve: Run, session: Session) -> None:
     """Each index of the copy is told."""
-    made = Cloned(index="id", table="lake.db.u", origin=TABLE, location="/x", files=4, shared=3)
+    made = CloneResult(
+        index="id", table="lake.db.u", origin=TABLE, location="/x", files=4, shared=3
+    )
     session.answers("clone_table", [made])
     done = lakesieve("clone-table", TABLE, "lake.db.u", "--version", "7")
 

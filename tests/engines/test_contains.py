@@ -58,7 +58,7 @@ def held(folder: Path, column: str) -> dict[str, set[str]]:
     }
 
 
-def pairs(contained: ls.Contained, keys: pa.Array) -> set[tuple[str, str]]:
+def pairs(contained: ls.KeyPresence, keys: pa.Array) -> set[tuple[str, str]]:
     """The pairs of an answer, by value and name of the file."""
     given = [plain(value) for value in keys.to_pylist()]
     listed = contained.pairs.to_pylist()

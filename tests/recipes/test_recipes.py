@@ -16,7 +16,7 @@ from tests.recipes.listed import LISTED, ListedRows, write_version
 import lakesieve as ls
 from lakesieve.engines import arrow, table_rows
 from lakesieve.engines.engine_scans import last_pruning
-from lakesieve.engines.table_rows import open_rows
+from lakesieve.engines.table_rows import rows_of
 from lakesieve.index import ReasonCode
 from lakesieve.predicate import literals
 from lakesieve.predicate.expression import And, Compare, Literal, Unknown
@@ -129,7 +129,7 @@ def _compare(column: str, sign: Any, value: int) -> Expr:
 
 def scan(table: str, **wanted: Any) -> list[dict[str, Any]]:
     """Return the rows that fulfil all conditions, from the files that can hold them."""
-    opened = open_rows(table, None, catalog=None, warehouse="", locations=())
+    opened = rows_of(open_table(table, warehouse=""), None)
     conditions = tuple(_condition(column, value) for column, value in wanted.items())
     schema, batches = opened.batches(And(args=conditions))
     found = pa.Table.from_batches(batches, schema).to_pylist()

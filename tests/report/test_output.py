@@ -8,14 +8,14 @@ import io
 import pytest
 from rich.console import Console
 
-from lakesieve.index.result import FileMatches, Refreshed
+from lakesieve.index.result import FileMatches, RefreshResult
 from lakesieve.report.command_results import Explanation
 from lakesieve.report.output import Output
 
 
 def test_names_are_no_markup() -> None:
     """A name with brackets is shown as it is."""
-    change = Refreshed(
+    change = RefreshResult(
         index="a[b] [red]c[/red]",
         table="t",
         versions=("1",),

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from lakesieve.index import FileMatches, Reason, ReasonCode, Refreshed, ShownList, TablePruning
+from lakesieve.index import FileMatches, Reason, ReasonCode, RefreshResult, ShownList, TablePruning
 from lakesieve.index.result import TradeOffInfo
 
 HOSTILE = "<script>alert(1)</script> [red]x[/red] &amp;"
@@ -34,7 +34,7 @@ FOUND = FileMatches(
 )
 ROWS = (
     SCAN,
-    Refreshed(
+    RefreshResult(
         index="customer",
         table="lake.shop.orders",
         versions=("7",),

@@ -11,7 +11,7 @@ from tests.depth import depth
 from tests.spark.iceberg_listing import check_by_iceberg
 
 import lakesieve as ls
-from lakesieve.engines.table_rows import open_rows
+from lakesieve.engines.table_rows import rows_of
 from lakesieve.predicate.expression import Constant
 from lakesieve.spark.tables import open_table as open_with_spark
 from lakesieve.tables.iceberg.table import IcebergReader
@@ -114,7 +114,7 @@ def _check(story: _Story, warehouse: str, version: str | None) -> None:
     spelled = f" VERSION AS OF {version if version and version.isdigit() else repr(version)}"
     frame: Any = spark.sql(f"SELECT * FROM {name}{'' if version is None else spelled}")
     told = (version, story.steps)
-    rows = open_rows(name, version, catalog=None, warehouse=warehouse, locations=())
+    rows = rows_of(open_table(name, warehouse=warehouse), version)
     schema, batches = rows.batches(Constant(value=True))
     assert schema.names == frame.columns, told
     assert _texts(pa.Table.from_batches(batches, schema)) == _texts(frame.toArrow()), told

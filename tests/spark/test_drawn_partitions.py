@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from tests.depth import depth
 
 import lakesieve as ls
-from lakesieve.engines.table_rows import open_rows
+from lakesieve.engines.table_rows import rows_of
 from lakesieve.errors import LakesieveError
 from lakesieve.predicate.expression import Constant
 from lakesieve.spark.tables import open_table as open_with_spark
@@ -87,9 +87,7 @@ def _check(spark: SparkSession, folder: Path, story: str) -> str:
         theirs = _spark_rows(spark, folder)
     except Exception:  # noqa: BLE001 - whatever Spark refuses is to be refused by name
         try:
-            open_rows(name, None, catalog=None, warehouse="", locations=()).batches(
-                Constant(value=True)
-            )
+            rows_of(open_table(name, warehouse=""), None).batches(Constant(value=True))
         except LakesieveError:
             return "refused by both"
         return "read"
@@ -103,7 +101,7 @@ def _check(spark: SparkSession, folder: Path, story: str) -> str:
     assert listed[0] == listed[1], story
     found = ls.find_files(name, "v = 'a'")
     assert sorted(found.paths) == sorted(ls.find_files(name, "v = 'a'", spark=spark).paths), story
-    rows = open_rows(name, None, catalog=None, warehouse="", locations=())
+    rows = rows_of(open_table(name, warehouse=""), None)
     assert rows.schema.names == theirs.column_names, story
     zoned = [f.name for f in rows.schema if pa.types.is_timestamp(f.type)]
     wanted = [n for n in theirs.column_names if n not in zoned]

@@ -13,9 +13,10 @@ import pyspark
 import pytest
 
 import lakesieve as ls
-from lakesieve.engines.table_rows import open_rows
+from lakesieve.engines.table_rows import rows_of
 from lakesieve.errors import ErrorKind, StorageError, UnsupportedError
 from lakesieve.predicate.expression import Constant
+from lakesieve.tables.opening import open_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -303,7 +304,7 @@ def test_old_times_of_imported_files_are_read_without_a_session(
             spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ({merge})")
             spark.sql(f"DELETE FROM {table} WHERE id = 3")
         warehouse = str(spark.conf.get("spark.sql.catalog.lake.warehouse"))
-        rows = open_rows(table, None, catalog=None, warehouse=warehouse, locations=())
+        rows = rows_of(open_table(table, warehouse=warehouse), None)
         schema, batches = rows.batches(Constant(value=True))
         found = pa.Table.from_batches(batches, schema).sort_by("id")
         kept = held.slice(0, 2) if deletes else held
@@ -322,7 +323,7 @@ def test_a_variant_leaves_other_columns_readable(spark: SparkSession, table: str
     spark.sql(f"CREATE TABLE {table} (k BIGINT, v VARIANT, s STRING) USING iceberg {version}")
     spark.sql(f"INSERT INTO {table} SELECT id, PARSE_JSON('[1]'), 'x' FROM range(3)")
     warehouse = str(spark.conf.get("spark.sql.catalog.lake.warehouse"))
-    rows = open_rows(table, None, catalog=None, warehouse=warehouse, locations=())
+    rows = rows_of(open_table(table, warehouse=warehouse), None)
 
     assert rows.schema.names == ["k", "v", "s"]
     schema, batches = rows.batches(Constant(value=True), ["k", "s"])

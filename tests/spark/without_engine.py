@@ -11,7 +11,7 @@ from tests.kit.generated import predicate
 from tests.spark.iceberg_listing import check_by_iceberg
 
 import lakesieve as ls
-from lakesieve.engines.table_rows import open_rows
+from lakesieve.engines.table_rows import rows_of
 from lakesieve.predicate.expression import Constant
 from lakesieve.spark.tables import open_table as open_with_spark
 from lakesieve.tables.iceberg.table import IcebergReader
@@ -77,7 +77,7 @@ def check_alike(
 
 def _check_rows(spark: SparkSession, name: str, plain_name: str, warehouse: str) -> None:
     """Insist that rows read without a session are those of the session."""
-    rows = open_rows(plain_name, None, catalog=None, warehouse=warehouse, locations=())
+    rows = rows_of(open_table(plain_name, warehouse=warehouse), None)
     form, _, folder = name.partition(":")
     # a folder of files has no name in SQL
     frame: Any = spark.read.format(form).load(folder) if folder else spark.table(name)

@@ -33,7 +33,7 @@ def build(spark: SparkSession) -> ls.SparkIndex:
     assert_type(best.bits_per_row, float)
     several = ls.create_indexes("lake.t.a", [["a"], ("b", "c")], spark=spark, names=[None, "bc"])
     assert_type(several, list[ls.SparkIndex])
-    assert_type(ls.refresh_indexes("lake.t.a", ["a"], spark=spark), list[ls.Refreshed])
+    assert_type(ls.refresh_indexes("lake.t.a", ["a"], spark=spark), list[ls.RefreshResult])
     return ls.create_index(
         "lake.t.a",
         ["tenant", "time"],
@@ -60,17 +60,17 @@ def look_up(spark: SparkSession, keys: DataFrame) -> list[str]:
 
 
 def upkeep(spark: SparkSession, index: ls.SparkIndex) -> None:
-    assert_type(index.refresh(all_refs=True, dry_run=True), ls.Refreshed)
-    assert_type(index.compact(dry_run=True), ls.Compacted)
+    assert_type(index.refresh(all_refs=True, dry_run=True), ls.RefreshResult)
+    assert_type(index.compact(dry_run=True), ls.CompactionResult)
     assert_type(index.history(), list[ls.CommitInfo])
     assert_type(index.at(0), ls.Index)
     assert_type(index.rollback(0), ls.IndexInfo)
     assert_type(index.vacuum(older_than=timedelta(hours=1), dry_run=False).bytes, int)
     assert_type(index.verify().is_sound, bool)
     assert_type(index.verify_rows(files=None), ls.VerifiedRows)
-    assert_type(index.clone("lake.t.b"), ls.Cloned)
+    assert_type(index.clone("lake.t.b"), ls.CloneResult)
     assert_type(ls.list_indexes("lake.t.a", spark=spark), list[ls.IndexInfo])
-    assert_type(ls.clone_table("lake.t.a", "lake.t.c", spark=spark), list[ls.Cloned])
+    assert_type(ls.clone_table("lake.t.a", "lake.t.c", spark=spark), list[ls.CloneResult])
     ls.repair_index("lake.t.a", "by_tenant", spark=spark, dry_run=True)
     index.drop(force=True)
 
@@ -112,3 +112,26 @@ def engines(con: duckdb.DuckDBPyConnection) -> pl.LazyFrame:
     assert_type(relation.columns, list[str])
     print(dataset.schema)  # noqa: T201 - what users write
     return ls.engines.polars.scan("lake.t.a", version="tag")
+
+
+def objects(spark: SparkSession, rows: DataFrame, con: duckdb.DuckDBPyConnection) -> None:
+    lake = ls.connect(spark, location="s3://bucket/indexes")
+    assert_type(lake.tables(), list[ls.TableInfo])
+    orders = lake["t.a"]
+    assert_type(orders, ls.Table)
+    assert_type(orders.create_index("id", budget="4 bits"), ls.SparkIndex)
+    assert_type(orders.find_files("id = 5", version="tag"), ls.FileMatches)
+    assert_type(orders.upsert(rows, on="id", txn=("job", 7), dry_run=True), ls.RowChange)
+    assert_type(orders.refresh(all_refs=True), list[ls.RefreshResult])
+    assert_type(orders.index("id").refresh(dry_run=True), ls.RefreshResult)
+    assert_type(orders.advise(queries=["q.sql"], sample=5), ls.TableAdvice)
+    assert_type(orders.clone("lake.t.b"), list[ls.CloneResult])
+    assert_type(orders.deletes.convert(branch="main").table, str)
+    plain = ls.table("delta:/data/a")
+    frame: pl.LazyFrame = plain.scan_polars(version=7)
+    dataset: Dataset = plain.to_arrow_dataset()
+    relation: duckdb.DuckDBPyRelation = plain.to_duckdb(con)
+    assert_type((frame.collect().height, relation.columns), tuple[int, list[str]])
+    print(dataset.schema)  # noqa: T201 - what users write
+    old: ls.Refreshed = orders.refresh()[0]
+    assert_type(old, ls.RefreshResult)

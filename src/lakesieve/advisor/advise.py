@@ -92,6 +92,11 @@ def advise(
         NotFoundError: A table or a log does not exist.
         InvalidInputError: Nothing shows how the tables are used.
         UnsupportedError: Spark cannot read a table.
+
+    Examples:
+        >>> advice = ls.advise(["lake.shop.orders"], queries=["dashboards.sql"], spark=spark)[0]
+        >>> [one.columns for one in advice.columns]
+        [('customer',)]
     """
     names = [tables] if isinstance(tables, str) else list(tables)
     logs, files = list(event_logs), list(queries)

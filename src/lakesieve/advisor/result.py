@@ -60,6 +60,11 @@ class ColumnAdvice(Shown):
         refresh_seconds: Time to refresh it after one more data file.
         payback_days: Days until it has saved its build time; ``None`` if never.
         command: The command that creates it, if it is advised.
+
+    Examples:
+        >>> orders = ls.table("lake.shop.orders", spark=spark)
+        >>> orders.advise(queries=["dashboards.sql"]).columns[0].verdict.value
+        'exists'
     """
 
     columns: tuple[str, ...]
@@ -120,6 +125,11 @@ class TableAdvice(Shown):
         unqueried: Columns that no query restricts.
         checks: Predictions compared with existing indexes, if requested.
         problems: What could not be read, and why.
+
+    Examples:
+        >>> orders = ls.table("lake.shop.orders", spark=spark)
+        >>> orders.advise(queries=["dashboards.sql"]).table
+        'lake.shop.orders'
     """
 
     table: str

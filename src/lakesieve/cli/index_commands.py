@@ -22,12 +22,12 @@ from lakesieve.defaults import ABSENT_HITS, COMPACTION, RETAIN_COMMITS, SAFETY_A
 
 if TYPE_CHECKING:
     from lakesieve.index.result import (
-        Cloned,
+        CloneResult,
         CommitInfo,
-        Compacted,
+        CompactionResult,
         FileMatches,
         IndexInfo,
-        Refreshed,
+        RefreshResult,
         TradeOffInfo,
     )
     from lakesieve.report import DroppedIndex, Explanation, IndexCheck
@@ -126,7 +126,7 @@ def refresh(
         bool, option("Also the files of all branches and tags.", "--all-refs")
     ] = False,
     dry_run: DryRun = False,
-) -> list[Refreshed]:
+) -> list[RefreshResult]:
     """Index the data files that an index, or every index, does not cover yet."""
     spark = run.session()
     with run.output.building(f"Refreshing {index or 'all indexes'} of {table}") as progress:
@@ -188,7 +188,9 @@ def history(run: Run, table: TableName, index: IndexName) -> list[CommitInfo]:
 
 
 @command("compact")
-def compact(run: Run, table: TableName, index: IndexName, dry_run: DryRun = False) -> Compacted:
+def compact(
+    run: Run, table: TableName, index: IndexName, dry_run: DryRun = False
+) -> CompactionResult:
     """Merge the segments of an index, from the index alone, without files nobody keeps."""
     return _open(run, table, index).compact(dry_run=dry_run)
 
@@ -217,7 +219,7 @@ def clone(
     commit: Annotated[
         int | None, option("The commit to begin with; by default the last.", metavar="N")
     ] = None,
-) -> Cloned:
+) -> CloneResult:
     """Give a table that shares data files an index without building it."""
     return _open(run, table, index).clone(target, name=name, commit=commit)
 
@@ -228,7 +230,7 @@ def clone_table(
     table: TableName,
     target: Annotated[str, argument("TARGET", "Name of the copy, in the same catalog.")],
     version: Version = None,
-) -> list[Cloned]:
+) -> list[CloneResult]:
     """Make a zero-copy table from any version of an Iceberg table, with all of its indexes."""
     spark = run.session()
     return ls.clone_table(table, target, spark=spark, version=version, location=run.location)

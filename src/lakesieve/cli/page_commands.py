@@ -129,19 +129,9 @@ def report(
     ] = False,
 ) -> WrittenPage:
     """Write a page of what is indexed, what it costs and covers, and where the keys are."""
-    from lakesieve.api import recent_queries, table_overview
-    from lakesieve.report import WrittenPage
-    from lakesieve.report.page import report_page
-    from lakesieve.storage import write_file
+    from lakesieve.api import write_report
 
-    reach = run.reach(table)
-    overview = table_overview(table, **reach)
-    recent = recent_queries(table, event_log, **reach) if event_log else None
-    page = report_page(overview, recent=recent, redact=redact).encode()
-    write_file(html, page, option="--html")
-    return WrittenPage(
-        table=overview.table, path=str(html), bytes=len(page), indexes=len(overview.indexes)
-    )
+    return write_report(table, html, event_logs=event_log or (), redact=redact, **run.reach(table))
 
 
 def _write(run: Run, path: Path, page: str) -> None:

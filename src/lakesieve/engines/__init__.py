@@ -3,7 +3,10 @@
 Each module needs its engine's own package, and is loaded at its first use:
 
 >>> import lakesieve as ls
->>> orders = ls.engines.polars.scan("lake.shop.orders")                   # doctest: +SKIP
+>>> orders = ls.engines.polars.scan("lake.shop.orders")
+
+A table has the same scans as methods: ``orders.scan_polars()``, ``orders.to_arrow_dataset()`` and
+``orders.to_duckdb(con)``.
 """
 
 from __future__ import annotations

@@ -14,16 +14,18 @@ import pyarrow.dataset as ds
 
 from lakesieve.defaults import WAREHOUSE
 from lakesieve.engines.engine_scans import last_pruning
-from lakesieve.engines.table_rows import open_rows
+from lakesieve.engines.table_rows import rows_of
 from lakesieve.errors import not_installed
 from lakesieve.predicate.arrow import from_arrow
 from lakesieve.predicate.expression import Constant
+from lakesieve.tables.opening import open_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from lakesieve.engines.table_rows import TableRows
     from lakesieve.predicate import Expr
+    from lakesieve.tables import TableReader
 
 __all__ = ["dataset", "last_pruning"]
 
@@ -49,12 +51,24 @@ def dataset(
         NotFoundError: No such table or version.
         UnsupportedError: Its rows cannot be read without Spark.
         SetupError: A package is missing.
+
+    Examples:
+        >>> orders = ls.engines.arrow.dataset("lake.shop.orders")
+        >>> orders.to_table(filter=pc.field("customer") == 4711).num_rows
+        1
     """
+    opened = open_table(table, catalog=catalog, warehouse=warehouse)
+    return to_arrow_dataset(opened, version, locations)
+
+
+def to_arrow_dataset(
+    table: TableReader, version: str | int | None = None, locations: Iterable[str] = ()
+) -> ds.Dataset:
+    """Make a dataset of a table that is open; see :func:`dataset`."""
     if find_spec("substrait") is None:
         need = "The package substrait, by which filters are read, is not installed."
         raise not_installed(need, "duckdb")
-    rows = open_rows(table, version, catalog=catalog, warehouse=warehouse, locations=locations)
-    return _TableDataset(rows)
+    return _TableDataset(rows_of(table, version, locations))
 
 
 class _TableDataset(ds.Dataset):  # type: ignore[misc]

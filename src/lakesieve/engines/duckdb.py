@@ -5,15 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lakesieve.defaults import WAREHOUSE
-from lakesieve.engines import arrow
+from lakesieve.engines.arrow import to_arrow_dataset
 from lakesieve.engines.engine_scans import last_pruning
+from lakesieve.errors import not_installed
+from lakesieve.tables.opening import open_table
+
+__all__ = ["last_pruning", "relation"]
+
+try:
+    import duckdb
+except ImportError as error:
+    raise not_installed("DuckDB is not installed.", "duckdb") from error
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    import duckdb
-
-__all__ = ["last_pruning", "relation"]
+    from lakesieve.tables import TableReader
 
 
 def relation(
@@ -25,12 +32,27 @@ def relation(
     warehouse: str = WAREHOUSE,
     locations: Iterable[str] = (),
 ) -> duckdb.DuckDBPyRelation:
-    """Make a relation of a version of a table; filters and columns are pushed into its scan.
+    """Make a relation of a version of a table; DuckDB pushes filters and columns into its scan.
 
-    As for :func:`lakesieve.engines.arrow.dataset` are the parameters behind the connection, and the
-    errors.
+    DuckDB's ``EXPLAIN`` shows the scan as ``PYTHON_ARROW_SCAN``, with its filters. It has no place
+    for the name of lakesieve. After the query ``ls.last_pruning()`` counts the files that were
+    read. Other parameters and errors: see :func:`lakesieve.engines.arrow.dataset`.
+
+    Examples:
+        >>> con = duckdb.connect()
+        >>> orders = ls.engines.duckdb.relation(con, "lake.shop.orders")
+        >>> con.sql("SELECT id FROM orders WHERE customer = 4711").fetchall()
+        [(3990,)]
     """
-    opened = arrow.dataset(
-        table, version, catalog=catalog, warehouse=warehouse, locations=locations
-    )
-    return con.from_arrow(opened)
+    opened = open_table(table, catalog=catalog, warehouse=warehouse)
+    return to_duckdb(opened, con, version, locations)
+
+
+def to_duckdb(
+    table: TableReader,
+    con: duckdb.DuckDBPyConnection | None = None,
+    version: str | int | None = None,
+    locations: Iterable[str] = (),
+) -> duckdb.DuckDBPyRelation:
+    """Make a relation of a table that is open, by default in DuckDB's own connection."""
+    return (con or duckdb).from_arrow(to_arrow_dataset(table, version, locations))

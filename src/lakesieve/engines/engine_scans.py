@@ -181,6 +181,13 @@ def remember(scans: Sequence[EngineScan]) -> None:
 
 
 def last_pruning() -> list[TablePruning]:
-    """Return what the latest scan of an engine in this process did."""
+    """Return what the latest scan of an engine in this process did.
+
+    Examples:
+        >>> orders.scan_polars().filter(pl.col("customer") == 4711).collect().height
+        1
+        >>> ls.engines.polars.last_pruning()[0].files_read
+        1
+    """
     with _lock:
         return ShownList(_latest)

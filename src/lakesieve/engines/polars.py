@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from lakesieve.defaults import WAREHOUSE
 from lakesieve.engines.engine_scans import last_pruning
-from lakesieve.engines.table_rows import open_rows
+from lakesieve.engines.table_rows import rows_of
 from lakesieve.errors import not_installed
 from lakesieve.predicate.expression import Constant
 from lakesieve.predicate.polars import from_polars
+from lakesieve.printable import printable_line
+from lakesieve.tables.opening import open_table
 
 __all__ = ["last_pruning", "scan"]
 
@@ -25,6 +28,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from lakesieve.predicate import Expr
+    from lakesieve.tables import TableReader
+
+_EXPLAINED = "indexes choose the data files when the query runs; ls.last_pruning() counts them"
+# Polars shows the name of a scan in its plans from 2.0 on
+_EXPLAINS = "explain_name" in inspect.signature(register_io_source).parameters
 
 
 def scan(
@@ -35,12 +43,27 @@ def scan(
     warehouse: str = WAREHOUSE,
     locations: Iterable[str] = (),
 ) -> pl.LazyFrame:
-    """Scan a version of a table; filters and the choice of columns are pushed into the scan.
+    """Scan a version of a table; Polars pushes filters and the choice of columns into the scan.
 
-    Polars itself filters the rows that come from it, as it filters its own.
-    As for :func:`lakesieve.engines.arrow.dataset` are the parameters and the errors.
+    Polars itself filters the rows of the data files that are left. ``LazyFrame.explain()`` names
+    lakesieve. Files are chosen when the query runs; afterwards ``ls.last_pruning()`` counts them.
+    Parameters and errors: see :func:`lakesieve.engines.arrow.dataset`.
+
+    Examples:
+        >>> orders = ls.engines.polars.scan("lake.shop.orders")
+        >>> orders.filter(pl.col("customer") == 4711).collect().height
+        1
+        >>> ls.last_pruning()[0].files_read
+        1
     """
-    rows = open_rows(table, version, catalog=catalog, warehouse=warehouse, locations=locations)
+    return scan_polars(open_table(table, catalog=catalog, warehouse=warehouse), version, locations)
+
+
+def scan_polars(
+    table: TableReader, version: str | int | None = None, locations: Iterable[str] = ()
+) -> pl.LazyFrame:
+    """Scan a version of a table that is open; see :func:`scan`."""
+    rows = rows_of(table, version, locations)
 
     def read(
         columns: list[str] | None, predicate: pl.Expr | None, limit: int | None, _: int | None
@@ -65,4 +88,8 @@ def scan(
                 return
 
     empty = pl.DataFrame(pl.from_arrow(pa.Table.from_batches([], rows.schema)))
-    return register_io_source(read, schema=empty.schema)
+    name = f"lakesieve {printable_line(table.name)}"
+    shown: dict[str, Any] = (
+        {"explain_name": name, "explain_detail": _EXPLAINED} if _EXPLAINS else {}
+    )
+    return register_io_source(read, schema=empty.schema, **shown)

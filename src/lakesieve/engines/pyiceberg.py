@@ -46,6 +46,16 @@ def enable(*, locations: Iterable[str] = (), seconds: float = PLANNING_SECONDS) 
 
     Raises:
         UnsupportedError: This version of PyIceberg plans in another way.
+
+    Examples:
+        >>> from pyiceberg.table import StaticTable
+        >>> newest = "warehouse/shop/orders/metadata/v1.metadata.json"
+        >>> orders = StaticTable.from_metadata(newest)
+        >>> ls.engines.pyiceberg.enable()
+        >>> orders.scan("customer = 4711").to_arrow().num_rows
+        1
+        >>> ls.last_pruning()[0].files_read
+        1
     """
     _check()
     disable()
@@ -56,7 +66,11 @@ def enable(*, locations: Iterable[str] = (), seconds: float = PLANNING_SECONDS) 
 
 
 def disable() -> None:
-    """Leave scans as they are from now on."""
+    """Leave scans as they are from now on.
+
+    Examples:
+        >>> ls.engines.pyiceberg.disable()
+    """
     original = _ORIGINAL.pop(_PLAN, None)
     if original is not None:
         setattr(iceberg.DataScan, _PLAN, original)
@@ -87,6 +101,13 @@ def scan(
 
     Raises:
         UnsupportedError: This version of PyIceberg plans in another way.
+
+    Examples:
+        >>> from pyiceberg.table import StaticTable
+        >>> newest = "warehouse/shop/orders/metadata/v1.metadata.json"
+        >>> orders = StaticTable.from_metadata(newest)
+        >>> ls.engines.pyiceberg.scan(orders, "customer = 4711").to_arrow().num_rows
+        1
     """
     _check()
     plain = table.scan(

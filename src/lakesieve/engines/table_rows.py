@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakesieve.tables.opening import open_table
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
@@ -39,18 +37,6 @@ class TableRows(Protocol):
         Rows for which the predicate is not true may be among them; of a plan, files are read whole.
         ``columns`` are the top-level columns that are needed, ``None`` is all.
         """
-
-
-def open_rows(
-    table: str | Any,
-    version: str | int | None,
-    *,
-    catalog: str | None,
-    warehouse: str,
-    locations: Iterable[str],
-) -> TableRows:
-    """Open a version of a table."""
-    return rows_of(open_table(table, catalog=catalog, warehouse=warehouse), version, locations)
 
 
 def rows_of(

@@ -10,12 +10,12 @@ from lakesieve.index.reasons import Reason, ReasonCode, broken_index, uncovered_
 from lakesieve.index.registry import IndexRegistry, index_storage, roots_of
 from lakesieve.index.result import (
     BuildProgress,
-    Cloned,
+    CloneResult,
     CommitInfo,
-    Compacted,
+    CompactionResult,
     FileMatches,
     IndexInfo,
-    Refreshed,
+    RefreshResult,
     RowChange,
     TablePruning,
     TableStatus,
@@ -35,9 +35,9 @@ from lakesieve.index.shown import ShownList
 
 __all__ = [
     "BuildProgress",
-    "Cloned",
+    "CloneResult",
     "CommitInfo",
-    "Compacted",
+    "CompactionResult",
     "FileMatches",
     "Index",
     "IndexInfo",
@@ -48,7 +48,7 @@ __all__ = [
     "OpenedIndex",
     "Reason",
     "ReasonCode",
-    "Refreshed",
+    "RefreshResult",
     "RowChange",
     "ScanDecision",
     "ShownList",

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from lakesieve.defaults import WAREHOUSE
-from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError
+from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError, UnsupportedError
 from lakesieve.index.registry import IndexRegistry, index_folders, index_storage, roots_of
 from lakesieve.store import IndexStore
 from lakesieve.tables.opening import open_table, options_by_environment
@@ -95,6 +95,15 @@ def without_engine(
         open_table=partial(open_table, catalog=catalog, warehouse=warehouse),
         options=options_by_environment,
         timezone=lambda: timezone,
+    )
+
+
+def needs_session(table: str) -> UnsupportedError:
+    """Return the error where a table that was opened without a session is asked for more."""
+    return UnsupportedError(
+        f"This takes Spark, and {table} was opened without a session.",
+        kind=ErrorKind.UNSUPPORTED_SESSION,
+        hint=f'Open it with one: ls.table("{table}", spark=ls.local_session()).',
     )
 
 

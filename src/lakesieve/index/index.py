@@ -7,14 +7,22 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.compute as pc
 
 from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError, UnsupportedError
-from lakesieve.index.access import without_engine
+from lakesieve.index.access import needs_session, without_engine
 from lakesieve.index.definition import indexed_columns
 from lakesieve.index.find import find
 from lakesieve.index.given_keys import GivenKeys
 from lakesieve.index.many_keys import contained
 from lakesieve.index.opened import OpenedIndex
 from lakesieve.index.registry import index_storage
-from lakesieve.index.result import Cloned, CommitInfo, Compacted, FileMatches, IndexInfo
+from lakesieve.index.result import (
+    CloneResult,
+    CommitInfo,
+    CompactionResult,
+    FileMatches,
+    IndexInfo,
+    RefreshResult,
+    VerifiedRows,
+)
 from lakesieve.index.shown import ShownList
 from lakesieve.index.upkeep import Upkeep
 from lakesieve.store import (
@@ -30,7 +38,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from lakesieve.index.access import TableAccess
-    from lakesieve.index.key_results import Contained
+    from lakesieve.index.key_results import KeyPresence
     from lakesieve.index.many_keys import KeyReader
     from lakesieve.storage import Storage
     from lakesieve.store import Vacuumed, Verified
@@ -50,6 +58,10 @@ class Index:
 
     Raises:
         NotFoundError: There is no index, or no such commit.
+
+    Examples:
+        >>> ls.open_index("lake.shop.orders", "customer")
+        <Index customer of lake.shop.orders: 10 data files>
     """
 
     def __init__(
@@ -84,7 +96,12 @@ class Index:
         return self.info()._repr_html_()
 
     def info(self) -> IndexInfo:
-        """Return what the index is and what it costs."""
+        """Return what the index is and what it costs.
+
+        Examples:
+            >>> index.info().columns
+            ('customer',)
+        """
         if self._commit is None:
             self._snapshot = self._store.snapshot()
         return IndexInfo.of(self._snapshot, self._table.name, self._storage.location)
@@ -100,6 +117,11 @@ class Index:
         Raises:
             InvalidInputError: The predicate cannot be understood.
             NotFoundError: An unknown column or version.
+
+        Examples:
+            >>> matches = index.files("customer IN (4711, 4712)")
+            >>> len(matches.paths), matches.total, matches.uncovered
+            (2, 10, 0)
         """
         opened = self._opened()
         return find(self._table, [opened], [], predicate, version, timezone=self._access.timezone())
@@ -110,12 +132,17 @@ class Index:
         Args:
             predicate: As for :meth:`files`, as is the version.
             version: The version.
+
+        Examples:
+            >>> print(index.explain("customer = 4711"))
+            lake.shop.orders at version ...: customer = 4711
+            read 1 of 10 data files...
         """
         return str(self.files(predicate, version))
 
     def contains(
         self, keys: Any, version: str | int | None = None, *, confirm: bool = False
-    ) -> Contained:
+    ) -> KeyPresence:
         """Tell which of many keys no row of a version has.
 
         ``absent`` is exact. All other keys are possible, with the data files that can hold them:
@@ -136,6 +163,10 @@ class Index:
             NotFoundError: A key column is missing, or there is no such version.
             UnsupportedError: The key columns are not in that version, or the rows cannot be read.
             CorruptIndexError: The index cannot be read.
+
+        Examples:
+            >>> index.contains([4711, 99_999]).absent.to_pylist()
+            [False, True]
         """
         self._upkeep.check_table()
         table_version = self._table.version(version)
@@ -151,6 +182,41 @@ class Index:
         opened = self._opened()
         return contained(given, opened, table=self._table, version=table_version, reader=reader)
 
+    def refresh(
+        self, *, all_refs: bool = False, dry_run: bool = False, progress: Any = None
+    ) -> RefreshResult:
+        """Index the data files that are new, which takes Spark; see :meth:`SparkIndex.refresh`.
+
+        Examples:
+            >>> index.refresh()
+            Traceback (most recent call last):
+            lakesieve.errors.UnsupportedError: This takes Spark, and ...
+        """
+        del all_refs, dry_run, progress
+        raise needs_session(self._table.name)
+
+    def verify_rows(self, *, files: int | None = 10, progress: Any = None) -> VerifiedRows:
+        """Look up keys of data files again, by Spark; see :meth:`SparkIndex.verify_rows`.
+
+        Examples:
+            >>> index.verify_rows()
+            Traceback (most recent call last):
+            lakesieve.errors.UnsupportedError: This takes Spark, and ...
+        """
+        del files, progress
+        raise needs_session(self._table.name)
+
+    def locate(self, keys: Any, version: str | int | None = None) -> Any:
+        """Name the data files of many keys, by Spark; see :meth:`SparkIndex.locate`.
+
+        Examples:
+            >>> index.locate([4711])
+            Traceback (most recent call last):
+            lakesieve.errors.UnsupportedError: This takes Spark, and ...
+        """
+        del keys, version
+        raise needs_session(self._table.name)
+
     def _opened(self) -> OpenedIndex:
         """Return the state that is read now."""
         if self._commit is None:
@@ -163,7 +229,12 @@ class Index:
         return indexed_columns(definition, self._table, version, strict=True) or ()
 
     def history(self) -> list[CommitInfo]:
-        """Return the index's commits that are kept, oldest first, each with the totals after it."""
+        """Return the index's commits that are kept, oldest first, each with the totals after it.
+
+        Examples:
+            >>> index.history()[0].operation
+            'create'
+        """
         return ShownList(CommitInfo.of(*both) for both in self._store.history())
 
     def at(self, commit: int) -> Index:
@@ -174,6 +245,10 @@ class Index:
 
         Raises:
             NotFoundError: There is no such commit, or its state is not kept.
+
+        Examples:
+            >>> index.at(0).info().commit
+            0
         """
         return Index(
             self._table,
@@ -198,12 +273,16 @@ class Index:
         Raises:
             NotFoundError: There is no such commit, or its state is not kept.
             CommitConflictError: Other writers commit all the time.
+
+        Examples:
+            >>> index.rollback(0).files
+            10
         """
         self._check_index()
         self._snapshot = self._store.rollback(commit)
         return self.info()
 
-    def compact(self, *, dry_run: bool = False) -> Compacted:
+    def compact(self, *, dry_run: bool = False) -> CompactionResult:
         """Merge all segments, from the index alone, without files that no table version keeps.
 
         Args:
@@ -213,6 +292,10 @@ class Index:
             InvalidInputError: The index belongs to a table that was here before.
             CommitConflictError: Others compact all the time.
             StorageError: The location cannot be written to.
+
+        Examples:
+            >>> index.compact(dry_run=True).segments_before
+            1
         """
         self._upkeep.check_table()
         base = self._store.snapshot()
@@ -220,7 +303,7 @@ class Index:
         files, after = self._upkeep.kept_files(base), None
         if not dry_run:
             after = self._upkeep.compacted().totals()
-        return Compacted(
+        return CompactionResult(
             index=self.name,
             table=self._table.name,
             files_before=before["files"],
@@ -233,7 +316,9 @@ class Index:
             dry_run=dry_run,
         )
 
-    def clone(self, table: str, *, name: str | None = None, commit: int | None = None) -> Cloned:
+    def clone(
+        self, table: str, *, name: str | None = None, commit: int | None = None
+    ) -> CloneResult:
         """Give a table that shares data files with this one its index, without building anything.
 
         Args:
@@ -246,6 +331,12 @@ class Index:
             NotFoundError: No such table or commit.
             InvalidInputError: The table has the index already, or shares no data file.
             UnsupportedError: Its columns are others, or it lies in another kind of store.
+
+        Examples:
+            >>> index = ls.open_index("lake.shop.orders", "customer", spark=spark)
+            >>> copies = ls.clone_table("lake.shop.orders", "lake.shop.copy", spark=spark)
+            >>> index.clone("lake.shop.copy", name="by_customer").shared
+            10
         """
         self._upkeep.check_table()
         other = self._access.open_table(table)
@@ -270,7 +361,7 @@ class Index:
             table_uuid=other.uuid,
             table_location=other.location,
         )
-        return Cloned(
+        return CloneResult(
             index=made.definition.name,
             table=table,
             origin=self._table.name,
@@ -297,6 +388,10 @@ class Index:
         Raises:
             InvalidInputError: No commit would be kept, or the age is negative.
             CorruptIndexError: The index is damaged; repair it first.
+
+        Examples:
+            >>> index.vacuum().paths
+            ()
         """
         self._check_index()
         return vacuum(
@@ -304,7 +399,12 @@ class Index:
         )
 
     def verify(self) -> Verified:
-        """Check every checksum of the log and of the objects of the last commit."""
+        """Check every checksum of the log and of the objects of the last commit.
+
+        Examples:
+            >>> index.verify().is_sound
+            True
+        """
         return verify(self._store)
 
     def drop(self, *, force: bool = False) -> None:
@@ -315,6 +415,10 @@ class Index:
 
         Raises:
             InvalidInputError: Clones still use its objects.
+
+        Examples:
+            >>> index = ls.create_index("lake.shop.orders", "tenant", spark=spark)
+            >>> index.drop()
         """
         self._check_index()
         self._store.drop(force=force)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Contained:
+class KeyPresence:
     """Result of a look-up of many keys: which keys are absent, and which files may hold the others.
 
     Args:
@@ -28,6 +28,10 @@ class Contained:
         table: The table's name.
         index: The index's name.
         commit: The index's commit that was read.
+
+    Examples:
+        >>> index.contains([4711, 99_999]).pairs.num_rows
+        1
     """
 
     keys: pa.Table
@@ -72,6 +76,10 @@ class KeyCheck(Shown):
         files: Number of data files of the table or of the parent.
         index: The index by which the other files were skipped, if any.
         seconds: Duration.
+
+    Examples:
+        >>> ls.check_unique("lake.shop.orders", "id", spark=spark).violations
+        0
     """
 
     table: str

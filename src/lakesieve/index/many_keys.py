@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakesieve.index.key_results import Contained
+from lakesieve.index.key_results import KeyPresence
 from lakesieve.index.scan_decision import KeepLeaf, KeepTree
 from lakesieve.sieve import encode_composite, encode_rows
 
@@ -120,7 +120,7 @@ def contained(
     table: TableReader,
     version: TableVersion,
     reader: KeyReader | None,
-) -> Contained:
+) -> KeyPresence:
     """Find which of many keys a version of a table lacks.
 
     ``reader`` reads the key columns of rows, with row-level deletes applied. It must return at
@@ -149,7 +149,7 @@ def contained(
     is_known = reader is not None or not len(live.uncovered)
     absent = ~possible if is_known else np.zeros_like(possible)
     names = [".".join(column.path) for column in keys.columns]
-    return Contained(
+    return KeyPresence(
         keys=pa.table(keys.values, names=names),
         absent=pa.array(absent[codes.places]),
         pairs=_pairs(codes, which, live.rows[numbers], live.shown),

@@ -28,6 +28,11 @@ class FileMatches(Shown):
         table: The table's name.
         predicate: The predicate as given.
         indexes: Names of the indexes that were used.
+
+    Examples:
+        >>> matches = orders.find_files("customer = 4711")
+        >>> len(matches.paths), matches.left_by_format, matches.total
+        (1, 10, 10)
     """
 
     paths: list[str]
@@ -76,6 +81,11 @@ class IndexInfo(Shown):
         table_version: The table version that was indexed last.
         budget: What it may cost or how wrong it may be; none for an exact index.
         compaction: How many deltas there may be before they are merged, or ``auto``.
+
+    Examples:
+        >>> info = index.info()
+        >>> info.columns, info.files, info.rows
+        (('customer',), 10, 10000)
     """
 
     name: str
@@ -137,6 +147,10 @@ class CommitInfo(Shown):
         segments: Segments.
         blocks: Blocks in those.
         bytes: Bytes of its segments and file catalogues.
+
+    Examples:
+        >>> index.history()[0].files
+        10
     """
 
     number: int
@@ -174,6 +188,13 @@ class TablePruning(Shown):
         indexes: Names of the indexes that were used.
         reasons: Coded reasons.
         predicate: The part of the filter that was understood.
+
+    Examples:
+        >>> orders.scan_polars().filter(pl.col("customer") == 4711).collect().height
+        1
+        >>> scan = ls.last_pruning()[0]
+        >>> scan.files_total, scan.files_read, scan.indexes
+        (10, 1, ('customer',))
     """
 
     table: str
@@ -196,6 +217,12 @@ class BuildProgress:
         files_done: Data files that have been read.
         files_total: Data files to read.
         seconds: Since the build began.
+
+    Examples:
+        >>> seen = []
+        >>> index = ls.create_index("lake.shop.orders", "tenant", spark=spark, progress=seen.append)
+        >>> seen[-1].files_done
+        10
     """
 
     phase: str
@@ -207,7 +234,7 @@ class BuildProgress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refreshed(Shown):
+class RefreshResult(Shown):
     """What a refresh did, or would do.
 
     Args:
@@ -220,6 +247,10 @@ class Refreshed(Shown):
         commit: The index's last commit afterwards.
         compacted: Whether deltas were merged.
         dry_run: Nothing was done.
+
+    Examples:
+        >>> ls.refresh_indexes("lake.shop.orders", ["customer"], spark=spark)[0].covered
+        10
     """
 
     index: str
@@ -255,6 +286,12 @@ class RowChange(Shown):
         reasons: Coded reasons why an index was not refreshed; the commit stands.
         seconds: How long it took.
         dry_run: Nothing was done.
+
+    Examples:
+        >>> orders = ls.table("lake.shop.orders", spark=spark)
+        >>> keys = spark.sql("SELECT 4711L AS customer")
+        >>> orders.delete(keys, on="customer", dry_run=True).deleted
+        1
     """
 
     table: str
@@ -269,14 +306,14 @@ class RowChange(Shown):
     files_removed: int | None
     version: str | None
     known: bool
-    refreshed: tuple[Refreshed, ...]
+    refreshed: tuple[RefreshResult, ...]
     reasons: tuple[Reason, ...]
     seconds: float
     dry_run: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compacted(Shown):
+class CompactionResult(Shown):
     """What a compaction did, or would do.
 
     Args:
@@ -290,6 +327,10 @@ class Compacted(Shown):
         bytes: Bytes afterwards; unknown if nothing was done.
         commit: The index's last commit afterwards.
         dry_run: Nothing was done.
+
+    Examples:
+        >>> index.compact(dry_run=True).files
+        10
     """
 
     index: str
@@ -305,7 +346,7 @@ class Compacted(Shown):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cloned(Shown):
+class CloneResult(Shown):
     """A clone of an index.
 
     Args:
@@ -315,6 +356,10 @@ class Cloned(Shown):
         location: The clone's root.
         files: Data files of that table's current version.
         shared: How many of those the clone covers.
+
+    Examples:
+        >>> ls.clone_table("lake.shop.orders", "lake.shop.copy", spark=spark)[0].shared
+        10
     """
 
     index: str
@@ -335,6 +380,10 @@ class VerifiedRows:
         files: Data files that were read.
         rows: Their rows.
         wrong: Files that the index misses for a key of theirs; nothing when all is well.
+
+    Examples:
+        >>> ls.open_index("lake.shop.orders", "customer", spark=spark).verify_rows(files=2).rows
+        2000
     """
 
     index: str
@@ -360,6 +409,10 @@ class TableStatus(Shown):
         share: ``marked_files`` of ``files``, 0 to 1.
         threshold: The share above which upkeep is suggested.
         suggestions: Commands that remove them, best first; none below the threshold.
+
+    Examples:
+        >>> ls.status("lake.shop.orders", spark=spark).files
+        10
     """
 
     table: str
@@ -384,6 +437,10 @@ class TradeOffInfo(Shown):
         false_files: Data files that a point query of a value that is there reads although
             they lack it, on average.
         blocks: Blocks of the range of keys that was tried.
+
+    Examples:
+        >>> ls.trade_offs("lake.shop.orders", "customer", spark=spark)[-1].false_files
+        0.0
     """
 
     strategy: str

@@ -14,15 +14,16 @@ from lakesieve.demo.measurements import DemoResult
 from lakesieve.index.maintenance import TableMaintenance
 from lakesieve.index.reasons import ReasonCode
 from lakesieve.index.result import (
-    Cloned,
+    CloneResult,
     CommitInfo,
-    Compacted,
+    CompactionResult,
     FileMatches,
     IndexInfo,
-    Refreshed,
+    RefreshResult,
     TablePruning,
     TradeOffInfo,
 )
+from lakesieve.index.table_info import TableInfo
 from lakesieve.report.advice import COLUMN_HEADINGS, advice_text, column_cells
 from lakesieve.report.command_results import DroppedIndex, Explanation, IndexCheck, WrittenPage
 from lakesieve.report.demo import demo_text
@@ -102,7 +103,7 @@ def _(result: DroppedIndex) -> RenderableType:
 
 
 @to_text.register
-def _(result: Compacted) -> RenderableType:
+def _(result: CompactionResult) -> RenderableType:
     verb = "Would merge" if result.dry_run else "Merged"
     before, after = f"{plural(result.segments_before, 'segment')}, {size(result.bytes_before)}", ""
     if result.segments is not None and result.bytes is not None:
@@ -113,7 +114,7 @@ def _(result: Compacted) -> RenderableType:
 
 
 @to_text.register
-def _(result: Cloned) -> RenderableType:
+def _(result: CloneResult) -> RenderableType:
     return (
         f"{result.table} has the index {result.index} of {result.origin}: it covers "
         f"{count(result.shared)} of its {plural(result.files, 'file')}."
@@ -161,7 +162,7 @@ def _(result: list) -> RenderableType:  # type: ignore[type-arg]
     kind = type(result[0])
     if any(type(item) is not kind for item in result):
         raise TypeError("the list has no text form")
-    if kind is Cloned:
+    if kind is CloneResult:
         return Group(*map(to_text, result))
     if kind is TableMaintenance:
         return Text("\n".join(maintenance_lines(result)), overflow="fold")
@@ -189,7 +190,7 @@ def _commit(commit: CommitInfo) -> tuple[str, ...]:
     )
 
 
-def _refreshed(result: Refreshed) -> tuple[str, ...]:
+def _refreshed(result: RefreshResult) -> tuple[str, ...]:
     note = "not done: dry run" if result.dry_run else "deltas merged" * result.compacted
     counts = map(count, (result.files, result.rows, result.covered))
     return (result.index, *counts, str(result.commit), note)
@@ -205,6 +206,11 @@ def _pruning(scan: TablePruning) -> tuple[str | Text, ...]:
     )
 
 
+def _table(info: TableInfo) -> tuple[str, ...]:
+    indexes = "none" if info.error is None else f"unknown: {info.error}"
+    return info.name, info.format or "unknown", ", ".join(info.indexes) or indexes
+
+
 def _trade_off(point: TradeOffInfo) -> tuple[str, ...]:
     return f"{point.bits_per_row:.3f}", f"{point.false_files:.2f}", point.strategy
 
@@ -218,7 +224,7 @@ TABLES: dict[type, tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]] = {
         ),
         _commit,
     ),
-    Refreshed: (
+    RefreshResult: (
         ("index", "files indexed>", "rows>", "covered before>", "commit>", ""),
         _refreshed,
     ),
@@ -226,6 +232,7 @@ TABLES: dict[type, tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]] = {
         ("table", "files>", "read>", "unseen>", "index", "condition", "reasons"),
         _pruning,
     ),
+    TableInfo: (("table", "format", "indexes"), _table),
     TradeOffInfo: (("bits a row>", "false files>", "strategy"), _trade_off),
     ColumnAdvice: (COLUMN_HEADINGS, column_cells),
 }

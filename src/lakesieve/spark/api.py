@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, UnsupportedError
-from lakesieve.index import Refreshed, ShownList, TradeOffInfo
+from lakesieve.index import RefreshResult, ShownList, TradeOffInfo
 from lakesieve.index.access import no_index
 from lakesieve.index.definition import column_names, key_columns
 from lakesieve.spark.build.after_write import check_refresh, refresh_after_writes
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from lakesieve.index import BuildProgress, Cloned, TablePruning
+    from lakesieve.index import BuildProgress, CloneResult, TablePruning
 
 __all__ = [
     "clone_table",
@@ -68,6 +68,13 @@ def enable(
         UnsupportedError: A session in which the optimizer cannot be reached; or one of Spark
             Connect that shall refresh indexes.
         SetupError: The table format's runtime is missing.
+
+    Examples:
+        >>> ls.enable(spark)
+        >>> spark.sql("SELECT id FROM lake.shop.orders WHERE customer = 4711").collect()
+        [Row(id=3990)]
+        >>> ls.last_pruning(spark)[0].files_read
+        1
     """
     refreshes = check_refresh(refresh)
     roots = tuple(locations)
@@ -93,6 +100,9 @@ def disable(spark: SparkSession) -> None:
 
     Commands under way that skip files for themselves, such as an upsert, still do. Indexes are not
     refreshed after writes any more; those that are still to be refreshed are waited for.
+
+    Examples:
+        >>> ls.disable(spark)
     """
     if is_remote(spark):
         remote.disable(spark)
@@ -135,6 +145,10 @@ def trade_offs(
     Raises:
         NotFoundError: No such table or column.
         UnsupportedError: A column's type cannot be indexed, or Spark cannot read the table.
+
+    Examples:
+        >>> ls.trade_offs("lake.shop.orders", "customer", spark=spark)[-1].strategy
+        'exact'
     """
     rule = installed_rule(spark)
     opened = open_table(spark, table)
@@ -172,7 +186,7 @@ def clone_table(
     spark: SparkSession,
     version: str | int | None = None,
     location: str | None = None,
-) -> list[Cloned]:
+) -> list[CloneResult]:
     """Make a zero-copy table that begins as a version of another, with all of its indexes.
 
     The copy shares the data files, and can never delete them (``gc.enabled`` is off); the indexes
@@ -192,6 +206,11 @@ def clone_table(
         NotFoundError: No such table or version.
         InvalidInputError: The target's name is taken.
         UnsupportedError: The table has no catalog, or one that cannot register tables.
+
+    Examples:
+        >>> clones = ls.clone_table("lake.shop.orders", "lake.shop.copy", spark=spark)
+        >>> [clone.index for clone in clones]
+        ['customer', 'id']
     """
     opened = open_table(spark, table)
     copied = opened.reader.version(version)
@@ -216,7 +235,7 @@ def refresh_indexes(
     all_refs: bool = False,
     dry_run: bool = False,
     progress: Callable[[BuildProgress], None] | None = None,
-) -> list[Refreshed]:
+) -> list[RefreshResult]:
     """Refresh several indexes of a table, as :meth:`SparkIndex.refresh` does one.
 
     Data files that several of them do not cover are read once. If one index fails, the others are
@@ -237,6 +256,10 @@ def refresh_indexes(
         UnsupportedError: Key columns are gone, or of a type that cannot be indexed.
         CommitConflictError: Others index the same files all the time.
         StorageError: A location cannot be written to.
+
+    Examples:
+        >>> [done.files for done in ls.refresh_indexes("lake.shop.orders", spark=spark)]
+        [0, 0]
     """
     opened = open_table(spark, table)
     stores = access_by(spark).stores(opened.reader, location)
@@ -257,4 +280,4 @@ def refresh_indexes(
     error = failure(errors)
     if error is not None:
         raise error
-    return ShownList(done for done in outcomes.values() if isinstance(done, Refreshed))
+    return ShownList(done for done in outcomes.values() if isinstance(done, RefreshResult))

@@ -65,6 +65,10 @@ def create_index(
         InvalidInputError: The index exists, or names cannot be used.
         UnsupportedError: A column's type cannot be indexed, or Spark cannot read the table.
         StorageError: The location cannot be written to.
+
+    Examples:
+        >>> ls.create_index("lake.shop.orders", "tenant", spark=spark)
+        <SparkIndex tenant of lake.shop.orders: 10 data files>
     """
     (index,) = create_indexes(
         table,
@@ -116,6 +120,11 @@ def create_indexes(
         InvalidInputError: An index exists, two would have one name, or names cannot be used.
         UnsupportedError: A column's type cannot be indexed, or Spark cannot read the table.
         StorageError: The location cannot be written to.
+
+    Examples:
+        >>> made = ls.create_indexes("lake.shop.orders", ["tenant", ["tenant", "id"]], spark=spark)
+        >>> [index.name for index in made]
+        ['tenant', 'tenant_id']
     """
     installed_rule(spark)
     opened = open_table(spark, table)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, overload
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakesieve.index import Index, Refreshed, VerifiedRows
+from lakesieve.index import Index, RefreshResult, VerifiedRows
 from lakesieve.spark.build.progress import Watch
 from lakesieve.spark.build.refresh import refresh_each
 from lakesieve.spark.build.source import Source
 from lakesieve.spark.build.verify import files_with_missing_keys
-from lakesieve.spark.commands.contains import ContainedRows, contained_rows
+from lakesieve.spark.commands.contains import KeyPresenceRows, contained_rows
 from lakesieve.spark.commands.key_rows import read_held_keys
 from lakesieve.spark.commands.locate import KeyLocations, locate_keys
 from lakesieve.spark.rule.installed import installed_rule
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from lakesieve.index import BuildProgress
-    from lakesieve.index.key_results import Contained
+    from lakesieve.index.key_results import KeyPresence
     from lakesieve.spark.tables import SparkTable
     from lakesieve.storage import Storage
 
@@ -40,6 +40,10 @@ class SparkIndex(Index):
 
     Raises:
         NotFoundError: There is no index.
+
+    Examples:
+        >>> ls.open_index("lake.shop.orders", "customer", spark=spark)
+        <SparkIndex customer of lake.shop.orders: 10 data files>
     """
 
     def __init__(self, spark: SparkSession, table: SparkTable, storage: Storage) -> None:
@@ -58,7 +62,7 @@ class SparkIndex(Index):
         all_refs: bool = False,
         dry_run: bool = False,
         progress: Callable[[BuildProgress], None] | None = None,
-    ) -> Refreshed:
+    ) -> RefreshResult:
         """Index the data files that are not covered yet, and those alone.
 
         Args:
@@ -71,6 +75,10 @@ class SparkIndex(Index):
             UnsupportedError: The key columns are gone, or of a type that cannot be indexed.
             CommitConflictError: Others index the same files all the time.
             StorageError: The location cannot be written to.
+
+        Examples:
+            >>> ls.open_index("lake.shop.orders", "customer", spark=spark).refresh().files
+            0
         """
         (outcome,) = refresh_each(
             self._spark,
@@ -100,6 +108,11 @@ class SparkIndex(Index):
         Raises:
             InvalidInputError: The index belongs to a table that was here before.
             CorruptIndexError: The index cannot be read.
+
+        Examples:
+            >>> index = ls.open_index("lake.shop.orders", "customer", spark=spark)
+            >>> index.verify_rows(files=2).wrong
+            ()
         """
         self._upkeep.check_table()
         version = self._table.version()
@@ -146,6 +159,11 @@ class SparkIndex(Index):
                 table that was here before.
             NotFoundError: The frame lacks a key column, or there is no such version.
             CorruptIndexError: The index cannot be read.
+
+        Examples:
+            >>> index = ls.open_index("lake.shop.orders", "customer", spark=spark)
+            >>> index.locate(spark.sql("SELECT 4711L AS customer")).pairs.count()
+            1
         """
         self._upkeep.check_table()
         table_version = self._table.version(version)
@@ -158,16 +176,16 @@ class SparkIndex(Index):
     @overload
     def contains(
         self, keys: DataFrame, version: str | int | None = None, *, confirm: bool = False
-    ) -> ContainedRows: ...
+    ) -> KeyPresenceRows: ...
 
     @overload
     def contains(
         self, keys: Any, version: str | int | None = None, *, confirm: bool = False
-    ) -> Contained: ...
+    ) -> KeyPresence: ...
 
     def contains(
         self, keys: Any, version: str | int | None = None, *, confirm: bool = False
-    ) -> Contained | ContainedRows:
+    ) -> KeyPresence | KeyPresenceRows:
         """Tell which of many keys no row of a version has.
 
         ``absent`` is exact. All other keys are possible, with the data files that can hold them:
@@ -186,6 +204,12 @@ class SparkIndex(Index):
                 that was here before.
             NotFoundError: A key column is missing, or there is no such version.
             CorruptIndexError: The index cannot be read.
+
+        Examples:
+            >>> index = ls.open_index("lake.shop.orders", "customer", spark=spark)
+            >>> keys = spark.sql("SELECT 99999L AS customer")
+            >>> index.contains(keys).keys.where("absent").count()
+            1
         """
         if not hasattr(keys, "sparkSession"):
             return super().contains(keys, version, confirm=confirm)

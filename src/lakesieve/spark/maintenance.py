@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError
-from lakesieve.index import Refreshed, ShownList
+from lakesieve.index import RefreshResult, ShownList
 from lakesieve.index.declared import read_declarations
 from lakesieve.index.definition import key_columns
 from lakesieve.index.maintenance import MaintenanceStep, TableMaintenance
@@ -67,6 +67,11 @@ def maintain(
     Raises:
         NotFoundError: The file does not exist.
         InvalidInputError: The file has invalid declarations.
+
+    Examples:
+        >>> done = ls.maintain("lakesieve.toml", spark=spark, dry_run=True)
+        >>> done[0].table
+        'lake.shop.orders'
     """
     rounds: ShownList[TableMaintenance] = ShownList()
     for table in read_declarations(tables) if isinstance(tables, str) else tables:
@@ -242,7 +247,7 @@ class _TableRound:
         seconds = time.perf_counter() - begun
         for name, outcome in outcomes.items():
             detail, error = details[name], None
-            if isinstance(outcome, Refreshed):
+            if isinstance(outcome, RefreshResult):
                 if not outcome.files and not outcome.compacted:
                     continue
                 merged = ", deltas merged" if outcome.compacted else ""

@@ -18,6 +18,7 @@ FORMS = "catalog.database.table, iceberg:PATH, delta:PATH, hudi:PATH or parquet:
 EMBEDDED_CATALOG = "lake"
 """Name of the catalog that ``ls.local_session`` sets up for the Iceberg tables in a folder."""
 
+_PLAIN = re.compile(r"[^`.\s/:]+")
 _PART = re.compile(r"`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>[^`.\s]+)")
 
 
@@ -69,6 +70,13 @@ def _parts(text: str) -> tuple[str, ...] | None:
         if text[at] != ".":
             return None
         at += 1
+
+
+def quoted_name(parts: Iterable[str]) -> str:
+    """Return an identifier, with back quotes around the parts that need them."""
+    return ".".join(
+        part if _PLAIN.fullmatch(part) else "`{}`".format(part.replace("`", "``")) for part in parts
+    )
 
 
 def parse_name(name: str) -> TableName:

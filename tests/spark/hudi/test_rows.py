@@ -12,10 +12,11 @@ from tests.depth import depth
 from tests.spark.hudi.driver import HudiDriver, MergeOnReadDriver, OlderDriver
 
 import lakesieve as ls
-from lakesieve.engines.table_rows import open_rows
+from lakesieve.engines.table_rows import rows_of
 from lakesieve.errors import NotFoundError, UnsupportedError
 from lakesieve.predicate.expression import Constant
 from lakesieve.predicate.parse import parse_sql
+from lakesieve.tables.opening import open_table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,7 +56,7 @@ def _spark_rows(table: HudiDriver, instant: str) -> list[str]:
 
 def _read(table: HudiDriver, text: str = "", version: str | None = None) -> pa.Table:
     """Rows without Spark, those of a predicate or some more."""
-    rows = open_rows(table.name, version, catalog=None, warehouse="warehouse", locations=())
+    rows = rows_of(open_table(table.name, warehouse="warehouse"), version)
     schema, batches = rows.batches(parse_sql(text) if text else Constant(value=True))
     return pa.Table.from_batches(batches, schema)
 

@@ -11,8 +11,9 @@ from tests.spark.hudi.driver import DRIVERS, HudiDriver
 from tests.spark.skipping import NAMES, checked, frame_of
 
 import lakesieve as ls
-from lakesieve.engines.table_rows import open_rows
+from lakesieve.engines.table_rows import rows_of
 from lakesieve.predicate.parse import parse_sql
+from lakesieve.tables.opening import open_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +42,7 @@ def test_spark(spark: SparkSession, table: HudiDriver) -> None:
 
 def test_without_spark(table: HudiDriver) -> None:
     """A point query of each column opens one file, and ``find_files`` names the same file."""
-    rows = open_rows(table.name, None, catalog=None, warehouse="warehouse", locations=())
+    rows = rows_of(open_table(table.name, warehouse="warehouse"), None)
     wrong = {}
     for name in _KEYS:
         text = CONDITIONS["="].text(name, "spark")

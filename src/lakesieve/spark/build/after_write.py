@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError, NotFoundError
-from lakesieve.index import Refreshed
+from lakesieve.index import RefreshResult
 from lakesieve.printable import printable_line
 from lakesieve.spark.build.refresh import refresh_each
 from lakesieve.spark.session.access import access_by
@@ -159,7 +159,7 @@ class _AfterWrites:
         if not stores:
             return
         for index, outcome in refresh_each(self._spark, table, stores).items():
-            if isinstance(outcome, Refreshed):
+            if isinstance(outcome, RefreshResult):
                 names = map(printable_line, (name, index))
                 _LOG.info("%s: %s covers %d more files", *names, outcome.files)
             else:

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from lakesieve.errors import CommitConflictError
 from lakesieve.format import catalogue_id
-from lakesieve.index import Refreshed
+from lakesieve.index import RefreshResult
 from lakesieve.index.definition import indexed_columns
 from lakesieve.index.upkeep import ATTEMPTS, Upkeep
 from lakesieve.spark.build.indexing import add_files
@@ -119,7 +119,7 @@ def refresh_each(
     all_refs: bool = False,
     dry_run: bool = False,
     progress: Callable[[BuildProgress], None] | None = None,
-) -> dict[str, Refreshed | Exception]:
+) -> dict[str, RefreshResult | Exception]:
     """Add to each index the data files that it does not cover yet.
 
     Indexes that lack the same files share one read of them.
@@ -143,12 +143,12 @@ def refresh_each(
     return {index.name: index.error or _outcome(call, index) for index in stale}
 
 
-def _outcome(call: _Refresh, index: _StaleIndex) -> Refreshed | Exception:
+def _outcome(call: _Refresh, index: _StaleIndex) -> RefreshResult | Exception:
     try:
         compacted = not call.dry_run and index.upkeep.compact_if_due(
             merges_on_read=call.table.merges_on_read
         )
-        return Refreshed(
+        return RefreshResult(
             index=index.name,
             table=call.table.reader.name,
             versions=tuple(index.versions),

@@ -63,6 +63,11 @@ def upsert(
         NotFoundError: The table does not exist, or ``rows`` lacks a column.
         InvalidInputError: Keys are null or not unique, or columns have other types or are unknown.
         UnsupportedError: The table cannot be changed by these keys.
+
+    Examples:
+        >>> changed = spark.table("lake.shop.orders").where("customer = 4711")
+        >>> ls.upsert(changed, "lake.shop.orders", on="id", spark=spark, dry_run=True).updated
+        1
     """
     request = ChangeRequest(
         operation="upsert",
@@ -108,6 +113,11 @@ def delete(
         NotFoundError: The table does not exist, or ``keys`` lacks a column.
         InvalidInputError: Keys are null, or columns have other types.
         UnsupportedError: The table cannot be changed by these keys.
+
+    Examples:
+        >>> keys = spark.sql("SELECT 4711L AS customer")
+        >>> ls.delete(keys, "lake.shop.orders", on="customer", spark=spark, dry_run=True).deleted
+        1
     """
     request = ChangeRequest(
         operation="delete",

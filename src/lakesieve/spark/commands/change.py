@@ -10,7 +10,7 @@ from operator import or_
 from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError, UnsupportedError
-from lakesieve.index import Reason, ReasonCode, Refreshed, RowChange
+from lakesieve.index import Reason, ReasonCode, RefreshResult, RowChange
 from lakesieve.index.definition import key_columns
 from lakesieve.spark.build.after_write import check_refresh
 from lakesieve.spark.build.refresh import refresh_each
@@ -214,7 +214,7 @@ def check_once(rows: DataFrame, on: Sequence[str], hint: str) -> None:
         )
 
 
-def _refreshed_after(request: ChangeRequest) -> tuple[list[Refreshed], list[Reason]]:
+def _refreshed_after(request: ChangeRequest) -> tuple[list[RefreshResult], list[Reason]]:
     """Refresh the indexes after a commit. A failure is reported and does not affect the commit."""
     try:
         table = open_table(request.spark, request.table)
@@ -225,7 +225,7 @@ def _refreshed_after(request: ChangeRequest) -> tuple[list[Refreshed], list[Reas
         outcomes = refresh_each(request.spark, table, stores)
     except Exception as error:  # noqa: BLE001 - as above
         return [], [_failed(name, error) for name in stores]
-    refreshed = [outcome for outcome in outcomes.values() if isinstance(outcome, Refreshed)]
+    refreshed = [outcome for outcome in outcomes.values() if isinstance(outcome, RefreshResult)]
     failed = {n: outcome for n, outcome in outcomes.items() if isinstance(outcome, Exception)}
     return refreshed, [_failed(name, error) for name, error in failed.items()]
 

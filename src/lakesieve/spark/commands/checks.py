@@ -54,6 +54,10 @@ def check_unique(
         NotFoundError: The table, a column or the version does not exist.
         InvalidInputError: There are too few or too many columns, or one is named twice.
         UnsupportedError: A column cannot be a key, or Spark cannot read the table.
+
+    Examples:
+        >>> ls.check_unique("lake.shop.orders", "tenant", spark=spark).violations
+        3
     """
     started = time.perf_counter()
     repeated = duplicates(table, on, spark=spark, version=version, location=location)
@@ -100,6 +104,12 @@ def check_references(
         NotFoundError: A table or a column does not exist.
         InvalidInputError: The columns have other types or another number than the parent's.
         UnsupportedError: A column cannot be a key, or Spark cannot read a table.
+
+    Examples:
+        >>> keys = spark.sql("SELECT 99999L AS customer")
+        >>> parent = "lake.shop.orders"
+        >>> ls.check_references(keys, "customer", parent, "customer", spark=spark).examples
+        (('99999',),)
     """
     started = time.perf_counter()
     columns, parent_columns = _as_many(columns, parent_columns)

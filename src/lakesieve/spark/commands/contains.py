@@ -26,7 +26,7 @@ _ABSENT = "absent"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ContainedRows:
+class KeyPresenceRows:
     """Result of a look-up of many keys: which keys are absent, and which files may hold the others.
 
     Args:
@@ -41,6 +41,12 @@ class ContainedRows:
         table: The table's name.
         index: The index's name.
         commit: The index's commit that was read.
+
+    Examples:
+        >>> index = ls.open_index("lake.shop.orders", "customer", spark=spark)
+        >>> keys = spark.sql("SELECT 99999L AS customer")
+        >>> index.contains(keys).keys.select("customer", "absent").collect()
+        [Row(customer=99999, absent=True)]
     """
 
     keys: DataFrame
@@ -61,7 +67,7 @@ def contained_rows(
     version: TableVersion,
     columns: Sequence[Column],
     confirm: bool,
-) -> ContainedRows:
+) -> KeyPresenceRows:
     """Look up a frame of keys."""
     from pyspark.sql import functions as F
 
@@ -74,7 +80,7 @@ def contained_rows(
         # any key may be in a file that the index does not cover
         is_absent = F.lit(False) if looked_up.uncovered else F.size(NUMBERS) == 0
         answer = looked_up.rows.withColumn(NUMBERS, is_absent)
-    return ContainedRows(
+    return KeyPresenceRows(
         keys=answer.toDF(*looked_up.names, _ABSENT, FILES),
         uncovered=looked_up.uncovered,
         confirmed=confirm,

@@ -54,6 +54,10 @@ class Duplicates:
         on: The key columns.
         index: The index that was used; ``None`` if all rows were grouped.
         reasons: Why an existing index could not help.
+
+    Examples:
+        >>> ls.duplicates("lake.shop.orders", "tenant", spark=spark).count
+        3
     """
 
     keys: DataFrame
@@ -93,6 +97,10 @@ def duplicates(
         NotFoundError: The table, a column or the version does not exist.
         InvalidInputError: There are too few or too many columns, or one is named twice.
         UnsupportedError: A column cannot be a key, or Spark cannot read the table.
+
+    Examples:
+        >>> ls.duplicates("lake.shop.orders", "id", spark=spark).count
+        0
     """
     opened = open_table(spark, table)
     table_version = opened.reader.version(version)

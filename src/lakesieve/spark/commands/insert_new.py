@@ -89,6 +89,11 @@ def insert_new(
         InvalidInputError: Keys are null or not unique, or columns have other types or are unknown.
         UnsupportedError: The table cannot be changed by these keys.
         CommitConflictError: Other writers committed during each attempt.
+
+    Examples:
+        >>> known = spark.table("lake.shop.orders").where("customer = 4711")
+        >>> ls.insert_new(known, "lake.shop.orders", on="id", spark=spark).inserted
+        0
     """
     if duplicates not in _DUPLICATES:
         raise InvalidInputError(

@@ -33,6 +33,11 @@ class KeyLocations:
         version: The table version, or ``None`` for a table without data.
         index: The index's name.
         commit: The index's commit that is read.
+
+    Examples:
+        >>> index = ls.open_index("lake.shop.orders", "customer", spark=spark)
+        >>> index.locate(spark.sql("SELECT 4711L AS customer")).files
+        10
     """
 
     pairs: DataFrame

@@ -34,6 +34,10 @@ def status(
     Raises:
         NotFoundError: The table or the version does not exist.
         UnsupportedError: Spark cannot read the table.
+
+    Examples:
+        >>> ls.status("lake.shop.orders", spark=spark).marked_files
+        0
     """
     opened = open_table(spark, table)
     version_read = opened.reader.version(version)

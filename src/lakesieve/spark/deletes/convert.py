@@ -79,6 +79,10 @@ def convert(
         CommitConflictError: Other writers were faster in each attempt, or the outcome of a commit
         is
             unknown.
+
+    Examples:
+        >>> ls.deletes.convert("lake.shop.orders", spark=spark).commits
+        0
     """
     locations = () if location is None else (location,)
     run = _Run(table=table, spark=spark, branch=branch, locations=locations, progress=progress)

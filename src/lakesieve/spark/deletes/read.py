@@ -49,6 +49,10 @@ def read(table: str, *, spark: SparkSession, version: str | int | None = None) -
     Raises:
         NotFoundError: The table or the version does not exist.
         UnsupportedError: It is not an Iceberg table, or the session is a Connect session.
+
+    Examples:
+        >>> ls.deletes.read("lake.shop.orders", spark=spark).where("customer = 4711").count()
+        1
     """
     deletes = deletes_of_version(spark, table, version)
     return _live_rows(deletes, deletes.columns)

@@ -21,6 +21,10 @@ class FieldSet:
         files: Number of delete files.
         records: Their rows.
         keys: Distinct keys within each partition; ``None`` if they were not counted.
+
+    Examples:
+        >>> ls.deletes.status("lake.shop.orders", spark=spark).field_sets
+        ()
     """
 
     columns: tuple[str, ...]
@@ -54,6 +58,10 @@ class DeleteStatus(Shown):
         executor_bytes: Heap of an executor of this session.
         field_sets: The equality delete files, by the columns that they compare.
         verdict: A summary in one line.
+
+    Examples:
+        >>> ls.deletes.status("lake.shop.orders", spark=spark).equality_files
+        0
     """
 
     table: str
@@ -98,6 +106,10 @@ class Conversion(Shown):
         conflicts: Commits that were refused and made again from fresh metadata.
         seconds: Duration.
         reasons: What indexes on the equality columns did, as coded reasons.
+
+    Examples:
+        >>> ls.deletes.convert("lake.shop.orders", spark=spark, dry_run=True).removed_files
+        0
     """
 
     table: str
@@ -128,6 +140,12 @@ class ConversionProgress:
         units_total: Number of all parts.
         positions: Rows marked by position so far.
         seconds: Seconds since the conversion began.
+
+    Examples:
+        >>> seen = []
+        >>> done = ls.deletes.convert("lake.shop.orders", spark=spark, progress=seen.append)
+        >>> seen[-1].phase
+        'done'
     """
 
     phase: str

@@ -41,6 +41,10 @@ def status(
     Raises:
         NotFoundError: The table or the version does not exist.
         UnsupportedError: It is not an Iceberg table, or the session is a Connect session.
+
+    Examples:
+        >>> ls.deletes.status("lake.shop.orders", spark=spark).keys
+        0
     """
     deletes = deletes_of_version(spark, table, version)
     summary = deletes.summary

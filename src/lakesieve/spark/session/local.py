@@ -66,6 +66,11 @@ def local_session(
         InvalidInputError: A format is unknown, or the memory is too small. Or a session with
         another
             warehouse, or without one of the formats, is already running in this process.
+
+    Examples:
+        >>> spark = ls.local_session("warehouse")
+        >>> spark.table("lake.shop.orders").count()
+        10000
     """
     unknown = sorted(set(formats) - set(FORMATS))
     if unknown or isinstance(formats, str):

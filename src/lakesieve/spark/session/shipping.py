@@ -37,6 +37,9 @@ def ship(spark: SparkSession) -> None:
     Raises:
         UnsupportedError: The session is a Spark Connect session.
         SetupError: A package is not installed on this machine.
+
+    Examples:
+        >>> ls.ship(spark)
     """
     check_session(spark)
     context = spark.sparkContext

@@ -12,14 +12,18 @@ from lakesieve.errors import (
     NotFoundError,
     UnsupportedError,
 )
+from lakesieve.spark.tables.reading import quoted
 from lakesieve.spark.versions.java_classes import java_array, java_class
 from lakesieve.spark.versions.spark_versions import error_class
-from lakesieve.tables.names import FORMS
+from lakesieve.tables.names import FORMS, TableName, quoted_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyspark.sql import SparkSession
+
+_SESSION = "spark_catalog"
+"""The catalog that every session has; it has one level of namespaces."""
 
 
 def catalog_table(spark: SparkSession, name: str) -> Any:
@@ -34,6 +38,38 @@ def forget_table(spark: SparkSession, name: str) -> None:
     with named_errors(name):
         catalog, identifier = _resolved(spark, name)
         catalog.invalidateTable(identifier)
+
+
+def is_catalog(spark: SparkSession, name: str) -> bool:
+    """Return whether a session has a catalog of this name."""
+    return name == _SESSION or spark.conf.get(f"spark.sql.catalog.{name}", None) is not None
+
+
+def names_of_tables(spark: SparkSession, catalog: str | None) -> list[str]:
+    """Return the names of all tables of a catalog; ``None`` is the session's current catalog."""
+    if catalog is None:
+        catalog = str(spark.catalog.currentCatalog())
+    with named_errors(catalog):
+        waiting: list[tuple[str, ...]] = [(catalog,)]
+        names: list[str] = []
+        seen: set[tuple[str, ...]] = set()
+        while waiting:
+            above = waiting.pop()
+            for row in spark.sql(f"SHOW NAMESPACES IN {quoted(*above)}").collect():
+                # relative to the catalog, with back quotes where a part needs them
+                namespace = (catalog, *TableName(text=row[0]).identifier())
+                if namespace in seen:
+                    continue
+                seen.add(namespace)
+                if catalog != _SESSION:
+                    waiting.append(namespace)
+                tables = spark.sql(f"SHOW TABLES IN {quoted(*namespace)}").collect()
+                names += [
+                    quoted_name((*namespace, found["tableName"]))
+                    for found in tables
+                    if not found["isTemporary"]
+                ]
+    return sorted(names)
 
 
 def _resolved(spark: SparkSession, name: str) -> tuple[Any, Any]:

@@ -1,16 +1,19 @@
-"""The public functions that look things up: with a Spark session, or without any JVM."""
+"""Functions that look things up: with a Spark session, or without any JVM."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from lakesieve.defaults import WAREHOUSE
+from lakesieve.errors import ErrorKind, NotFoundError
 from lakesieve.index import Index, IndexInfo, ShownList, find, index_storage, overview
 from lakesieve.index.access import no_index, without_engine
+from lakesieve.index.definition import column_names
 from lakesieve.store import IndexStore, repair
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     import pyarrow as pa
     from pyspark.sql import SparkSession
@@ -20,18 +23,9 @@ if TYPE_CHECKING:
     from lakesieve.index.access import TableAccess
     from lakesieve.index.many_keys import KeysToFind
     from lakesieve.index.overview import TableOverview
+    from lakesieve.report import WrittenPage
     from lakesieve.spark.index import SparkIndex
     from lakesieve.store import Repaired
-
-__all__ = [
-    "find_files",
-    "last_pruning",
-    "list_indexes",
-    "open_index",
-    "recent_queries",
-    "repair_index",
-    "table_overview",
-]
 
 
 @overload
@@ -80,6 +74,10 @@ def open_index(
         NotFoundError: No such table or index.
         SetupError: Without a session: a package that reads such tables is missing.
         UnsupportedError: Without a session: the table cannot be read without Spark.
+
+    Examples:
+        >>> ls.open_index("lake.shop.orders", "customer")
+        <Index customer of lake.shop.orders: 10 data files>
     """
     if spark is not None:
         from lakesieve.spark import api
@@ -112,8 +110,12 @@ def list_indexes(
 
     Raises:
         NotFoundError: No such table.
+
+    Examples:
+        >>> [info.name for info in ls.list_indexes("lake.shop.orders")]
+        ['customer', 'id']
     """
-    access = _access(spark, catalog, warehouse, timezone)
+    access = access_of(spark, catalog, warehouse, timezone)
     opened = access.open_table(table)
     stores = access.stores(opened, location).values()
     return ShownList(
@@ -121,43 +123,57 @@ def list_indexes(
     )
 
 
-def table_overview(
-    table: str | Any,
-    *,
-    spark: SparkSession | None = None,
-    location: str | None = None,
-    catalog: str | None = None,
-    warehouse: str = WAREHOUSE,
-    timezone: str = "UTC",
-) -> TableOverview:
+def table_overview(table: str | Any, *, location: str | None = None, **reach: Any) -> TableOverview:
     """Return a table and all of its indexes at a glance, for a report; no data file is read.
+
+    ``reach`` is as for :func:`access_of`.
 
     Raises:
         NotFoundError: No such table.
     """
-    access = _access(spark, catalog, warehouse, timezone)
-    return overview.table_overview(access, table, location)
+    return overview.table_overview(access_of(**reach), table, location)
 
 
 def recent_queries(
-    table: str | Any,
-    event_logs: Iterable[str],
-    *,
-    spark: SparkSession | None = None,
-    location: str | None = None,
-    catalog: str | None = None,
-    warehouse: str = WAREHOUSE,
-    timezone: str = "UTC",
+    table: str | Any, event_logs: Iterable[str], *, location: str | None = None, **reach: Any
 ) -> RecentQueries:
     """Return the latest queries of a table in event logs, and what its indexes leave of them now.
+
+    ``reach`` is as for :func:`access_of`.
 
     Raises:
         NotFoundError: No such table, or no log.
     """
     from lakesieve.advisor import recent
 
-    access = _access(spark, catalog, warehouse, timezone)
-    return recent.recent_queries(access, table, event_logs, location=location)
+    return recent.recent_queries(access_of(**reach), table, event_logs, location=location)
+
+
+def write_report(
+    table: str | Any,
+    path: str | Path,
+    *,
+    event_logs: Iterable[str] = (),
+    redact: bool = False,
+    **reach: Any,
+) -> WrittenPage:
+    """Write a page about the indexes of a table; ``reach`` is as for :func:`table_overview`.
+
+    Raises:
+        NotFoundError: No such table, or no log.
+        StorageError: The page cannot be written.
+    """
+    from lakesieve.report import WrittenPage
+    from lakesieve.report.page import report_page
+    from lakesieve.storage import write_file
+
+    shown, logs = table_overview(table, **reach), list(event_logs)
+    recent = recent_queries(table, logs, **reach) if logs else None
+    page = report_page(shown, recent=recent, redact=redact).encode()
+    write_file(Path(path), page, option="--html")
+    return WrittenPage(
+        table=shown.table, path=str(path), bytes=len(page), indexes=len(shown.indexes)
+    )
 
 
 def find_files(
@@ -187,8 +203,13 @@ def find_files(
     Raises:
         NotFoundError: No such table, column or version.
         InvalidInputError: The predicate cannot be understood.
+
+    Examples:
+        >>> matches = ls.find_files("lake.shop.orders", "customer = 4711")
+        >>> len(matches.paths), matches.total
+        (1, 10)
     """
-    access = _access(spark, catalog, warehouse, timezone)
+    access = access_of(spark, catalog, warehouse, timezone)
     opened = access.open_table(table)
     indexes, reasons = access.indexes(opened, location)
     return find(opened, indexes, reasons, predicate, version, timezone=access.timezone())
@@ -220,14 +241,35 @@ def repair_index(
     Raises:
         NotFoundError: No such table, or nothing is left of the index.
         CorruptIndexError: Nothing that is left says what the index is of.
+
+    Examples:
+        >>> ls.repair_index("lake.shop.orders", "customer").lost
+        ()
     """
-    access = _access(spark, catalog, warehouse, timezone)
+    access = access_of(spark, catalog, warehouse, timezone)
     opened = access.open_table(table)
     for root in access.roots(opened, location):
         storage = index_storage(root, name)
         if storage.objects("log/") or storage.objects("files/"):
             return repair(IndexStore(storage), dry_run=dry_run)
     raise no_index(opened.name, name)
+
+
+def index_on(table: str, indexes: Sequence[IndexInfo], on: str | Sequence[str]) -> str:
+    """Return the name of the index that begins with some columns, and has the fewest others.
+
+    Raises:
+        NotFoundError: There is none.
+    """
+    wanted = column_names(on)
+    known = [info for info in indexes if info.columns[: len(wanted)] == wanted]
+    if not known:
+        raise NotFoundError(
+            f"{table} has no index that begins with {', '.join(wanted)}.",
+            kind=ErrorKind.INDEX_NOT_FOUND,
+            hint="Create one, by create_index of the table.",
+        )
+    return min(known, key=lambda info: len(info.columns)).name
 
 
 def last_pruning(spark: SparkSession | None = None) -> list[TablePruning]:
@@ -240,6 +282,12 @@ def last_pruning(spark: SparkSession | None = None) -> list[TablePruning]:
             again; values, cached rows, results of commands, the batches of a stream and lakesieve's
             own reading of tables are no queries here. Without a session, the latest scan of an
             engine in this process is meant.
+
+    Examples:
+        >>> orders.scan_polars().filter(pl.col("customer") == 4711).collect().height
+        1
+        >>> [(scan.files_total, scan.files_read) for scan in ls.last_pruning()]
+        [(10, 1)]
     """
     if spark is not None:
         from lakesieve.spark import api
@@ -257,9 +305,13 @@ def _key_rows(wanted: KeysToFind) -> Iterator[list[pa.Array]]:
     return key_rows(wanted)
 
 
-def _access(
-    spark: SparkSession | None, catalog: str | None, warehouse: str, timezone: str
+def access_of(
+    spark: SparkSession | None = None,
+    catalog: str | None = None,
+    warehouse: str = WAREHOUSE,
+    timezone: str = "UTC",
 ) -> TableAccess:
+    """Return how tables are reached: through a session, or without one."""
     if spark is not None:
         from lakesieve.spark.session.access import access_by
 
