@@ -71,8 +71,7 @@ def insert_new(
         on: The key column or columns, without nulls in ``rows``. For Hudi, the record key.
         spark: The session. Skipping is on during this call, and then as it was before.
         duplicates: What to do if ``rows`` has a key more than once: raise an ``"error"``, or keep
-            the
-            ``"first"`` or the ``"last"`` row of the key in the order of the frame.
+            the ``"first"`` or the ``"last"`` row of the key in the order of the frame.
         refresh: ``"after-write"`` indexes the new files in this call; ``"never"`` or ``None`` does
             not.
         txn: Name and number of a transaction. If the table has a transaction of this name with the

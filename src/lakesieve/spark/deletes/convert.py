@@ -76,9 +76,8 @@ def convert(
         InvalidInputError: The table's name selects another branch.
         UnsupportedError: The table is encrypted, is not an Iceberg table, or is in storage that
             Python cannot reach; or ``spark.wap.id`` is set.
-        CommitConflictError: Other writers were faster in each attempt, or the outcome of a commit
-        is
-            unknown.
+        CommitConflictError: Other writers were faster in each attempt, or it is unknown whether
+            a commit landed.
 
     Examples:
         >>> ls.deletes.convert("lake.shop.orders", spark=spark).commits

@@ -62,10 +62,9 @@ def local_session(
     Raises:
         SetupError: Java 17 or newer, or PySpark, is not installed.
         UnsupportedError: The version of PySpark is not supported, or a format has no runtime for
-        it.
+            it.
         InvalidInputError: A format is unknown, or the memory is too small. Or a session with
-        another
-            warehouse, or without one of the formats, is already running in this process.
+            another warehouse, or without one of the formats, is already running in this process.
 
     Examples:
         >>> spark = ls.local_session("warehouse")
