@@ -76,6 +76,10 @@ class IndexInfo(Shown):
         table_version: The table version that was indexed last.
         budget: What it may cost or how wrong it may be; none for an exact index.
         compaction: How many deltas there may be before they are merged, or ``auto``.
+        live_files: Data files of the table's current version; ``None`` here and below where
+            freshness was not asked for.
+        covered_files: How many of the live data files the index covers.
+        committed_at: When the newest commit was made, ISO 8601 in UTC.
     """
 
     name: str
@@ -97,6 +101,9 @@ class IndexInfo(Shown):
     table_version: str
     budget: str
     compaction: str
+    live_files: int | None = None
+    covered_files: int | None = None
+    committed_at: str | None = None
 
     @classmethod
     def of(cls, snapshot: Snapshot, table: str, location: str) -> Self:

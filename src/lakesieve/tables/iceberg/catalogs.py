@@ -72,6 +72,39 @@ def catalog_properties(catalog: str) -> dict[str, str] | None:
     return None if found is None else {name: str(value) for name, value in found.items()}
 
 
+def names_in_catalog(catalog: str) -> list[tuple[str, ...]]:
+    """Return the tables of a catalog in PyIceberg's configuration: namespace and name of each.
+
+    Raises:
+        InvalidInputError: There is no such catalog.
+        SetupError: PyIceberg, or what it needs for this catalog, is missing.
+        StorageError: The catalog refuses, or cannot be reached.
+    """
+    properties = catalog_properties(catalog)
+    if properties is None:
+        raise InvalidInputError(
+            f"PyIceberg's configuration has no catalog {catalog!r}.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+            hint=f"It has: {', '.join(sorted(catalog_names())) or 'none'}. Describe a catalog in "
+            ".pyiceberg.yaml, or by variables such as PYICEBERG_CATALOG__NAME__URI.",
+        )
+    with _catalog_errors("tables", catalog):
+        from pyiceberg.catalog import load_catalog
+
+        known = load_catalog(catalog, **properties)
+        names: list[tuple[str, ...]] = []
+        waiting: list[tuple[str, ...]] = [()]
+        seen: set[tuple[str, ...]] = set()
+        while waiting:
+            for namespace in known.list_namespaces(waiting.pop()):
+                # some catalogs also list the namespaces further below
+                if namespace not in seen:
+                    seen.add(namespace)
+                    waiting.append(namespace)
+                    names += known.list_tables(namespace)
+        return names
+
+
 def from_catalog(catalog: str, identifier: tuple[str, ...], name: str) -> LoadedTable:
     """Load a table from a catalog that PyIceberg's configuration names.
 
@@ -182,8 +215,7 @@ def document_in_folder(
         raise NotFoundError(
             f"There is no table {name}: {location} has no metadata of an Iceberg table.",
             kind=ErrorKind.TABLE_NOT_FOUND,
-            hint="Name a table of a catalog as catalog.database.table; the path of a table is "
-            "enough where no catalog but the file system knows its newest version.",
+            hint="lakesieve tables lists the tables of a catalog.",
         )
     return f"{storage.location}/{path}", _read(storage, path)
 

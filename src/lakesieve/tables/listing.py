@@ -1,0 +1,49 @@
+"""The tables of a catalog, listed without an engine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lakesieve.defaults import WAREHOUSE
+from lakesieve.storage import normalized, open_storage
+from lakesieve.tables.iceberg.catalogs import names_in_catalog
+from lakesieve.tables.names import EMBEDDED_CATALOG, quoted_name
+from lakesieve.tables.opening import options_by_environment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lakesieve.storage import Storage
+
+_DEEPEST = 8
+"""Levels of namespaces below which no tables are looked for."""
+
+
+def table_names(*, catalog: str | None = None, warehouse: str = WAREHOUSE) -> list[str]:
+    """Return the names of all tables of a catalog, as :func:`open_table` takes them.
+
+    ``catalog`` is the name of a catalog in PyIceberg's configuration. Without one, these are the
+    tables in the folders of the embedded catalog's warehouse.
+
+    Raises:
+        InvalidInputError: PyIceberg's configuration has no such catalog.
+        SetupError: PyIceberg, or a package that this catalog takes, is missing.
+        StorageError: The catalog or the storage refuses, or cannot be reached.
+    """
+    if catalog is not None:
+        return sorted(quoted_name((catalog, *name)) for name in names_in_catalog(catalog))
+    location = normalized(warehouse)
+    root = open_storage(location, options_by_environment()(location))
+    return sorted(quoted_name((EMBEDDED_CATALOG, *name)) for name in _below(root, ()))
+
+
+def _below(root: Storage, namespace: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Yield the tables of a namespace: folders with metadata, at any depth."""
+    for name in root.folders("/".join(namespace)):
+        if name.startswith((".", "_")):
+            continue
+        path = (*namespace, name)
+        if len(path) > 1 and "metadata" in root.folders("/".join(path)):
+            yield path
+        elif len(path) < _DEEPEST:
+            yield from _below(root, path)
