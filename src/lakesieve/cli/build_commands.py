@@ -50,8 +50,8 @@ def create(
     budget: Annotated[
         str | None,
         option(
-            "Limit the size, as in `2 bits` a row, or the data files read in vain, as in "
-            "`1.5 files` a query; by default the index is exact.",
+            "Limit the size to `2 bits` a row, or the data files of a query to `1.5 files`; by "
+            "default the index is exact.",
             metavar="B",
         ),
     ] = None,

@@ -203,7 +203,9 @@ def advise(
     The advice says what each index saves and costs, and why other columns are not worth one.
     """
     if not event_log and not queries:
-        raise typer.BadParameter("give an event log or a file of SQL statements", param_hint="--event-log or --queries")
+        raise typer.BadParameter(
+            "give an event log or a file of SQL statements", param_hint="--event-log or --queries"
+        )
     for path in event_log or ():
         check_file(path, "--event-log")
     for path in queries or ():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import lakesieve as ls
@@ -23,6 +24,7 @@ from lakesieve.errors import ErrorKind, NotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
 
     from lakesieve.index.key_results import KeyCheck
     from lakesieve.index.result import RowChange
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     examples=(
         "upsert lake.shop.orders --rows changed.parquet --on order_id --dry-run",
         "upsert lake.shop.orders --rows changed.parquet --on order_id --txn orders-feed:17",
+        "upsert lake.shop.orders --rows changed.parquet --on order_id --no-refresh",
     ),
     more="commands.md#upsert-and-delete-by-key",
 )
@@ -44,14 +47,14 @@ def upsert(run: Run, table: TableName, *, rows: RowFile, change: ChangeOptions) 
     The command makes one commit and then refreshes the table's indexes. A transaction named by
     `--txn` is not repeated: use it to retry safely.
     """
-    with given_file(rows, "--rows") as file:
-        return _change(run, ls.upsert, file, table, change)
+    return _change(run, partial(given_file, rows, "--rows"), ls.upsert, table, change)
 
 
 @command(
     "delete",
     examples=(
         "delete lake.shop.orders --keys erased.csv --on customer --dry-run",
+        "delete lake.shop.orders --keys erased.csv --on customer --txn erasures:17 --no-refresh",
         "cut -d, -f2 erased.csv | lakesieve delete lake.shop.orders --keys - --on customer",
     ),
     more="commands.md#upsert-and-delete-by-key",
@@ -62,15 +65,17 @@ def delete(run: Run, table: TableName, *, keys: KeyFile, change: ChangeOptions) 
     Only data files that hold a key are read. Other columns of the file are ignored. Standard input
     may also be one key a line. Older versions of the table keep the rows until they expire.
     """
-    with given_file(keys, "--keys", _only(change.on)) as file:
-        return _change(run, ls.delete, file, table, change)
+    # where there are several key columns, one key a line says too little
+    key = change.on[0] if len(change.on) == 1 else None
+    return _change(run, partial(given_file, keys, "--keys", key), ls.delete, table, change)
 
 
 @command(
     "insert-new",
     examples=(
         "insert-new lake.shop.orders --rows arrivals.parquet --on order_id --duplicates last",
-        "insert-new lake.shop.orders --rows arrivals.parquet --on order_id --no-refresh",
+        "insert-new lake.shop.orders --rows arrivals.parquet --on order_id --dry-run",
+        "insert-new lake.shop.orders --rows arrivals.parquet --on order_id --txn f:1 --no-refresh",
     ),
     more="keys.md#insert-only-what-is-new",
 )
@@ -90,21 +95,21 @@ def insert_new(
     change: ChangeOptions,
 ) -> RowChange:
     """Append only the rows of a file whose keys are not in the table yet."""
-    with given_file(rows, "--rows") as file:
-        return _change(run, ls.insert_new, file, table, change, duplicates=duplicates)
+    insert = partial(ls.insert_new, duplicates=duplicates)
+    return _change(run, partial(given_file, rows, "--rows"), insert, table, change)
 
 
 def _change(
     run: Run,
+    file: Callable[[], AbstractContextManager[str]],
     function: Callable[..., RowChange],
-    file: str,
     table: str,
     change: ChangeOptions,
-    **more: str,
 ) -> RowChange:
-    arguments = change.arguments() | more
-    spark = run.session(table, check=_has(change.on))
-    done = function(file, table, spark=spark, location=run.location, **arguments)
+    arguments = change.arguments()
+    with file() as path:
+        spark = run.session(table, check=_has(change.on))
+        done = function(path, table, spark=spark, location=run.location, **arguments)
     for reason in done.reasons:
         run.output.error(f"The commit is made, but an index was not refreshed: {reason}")
     return done
@@ -126,16 +131,12 @@ def _has(columns: Sequence[str]) -> Callable[[TableReader], None]:
     return check
 
 
-def _only(columns: Sequence[str]) -> str | None:
-    """Return the name of the key column if there is only one."""
-    return columns[0] if len(columns) == 1 else None
-
-
 @command(
     "contains",
     examples=(
         "contains lake.shop.orders order_id --keys arrivals.csv",
         "contains lake.shop.orders order_id --keys arrivals.csv --confirm --limit 5",
+        "contains lake.shop.orders order_id --keys arrivals.csv --version main",
         "seq 100 200 | lakesieve contains lake.shop.orders order_id --keys -",
     ),
     more="keys.md",
@@ -180,7 +181,10 @@ def contains(
 
 @command(
     "duplicates",
-    examples=("duplicates lake.shop.orders --on order_id",),
+    examples=(
+        "duplicates lake.shop.orders --on order_id",
+        "duplicates lake.shop.orders --on order_id --on day --limit 5 --version main",
+    ),
     more="keys.md#keys-that-are-there-more-than-once",
 )
 def duplicates(
@@ -212,7 +216,10 @@ def duplicates(
 
 @command(
     "check-unique",
-    examples=("check-unique lake.shop.orders --on order_id",),
+    examples=(
+        "check-unique lake.shop.orders --on order_id",
+        "check-unique lake.shop.orders --on order_id --on day --limit 5 --version main",
+    ),
     more="keys.md#keys-that-are-there-more-than-once",
 )
 def check_unique(
@@ -228,7 +235,8 @@ def check_unique(
 @command(
     "check-references",
     examples=(
-        "check-references lake.shop.orders --on customer --parent lake.shop.users --parent-on id",
+        "check-references lake.shop.orders --on id --parent lake.shop.customers --limit 5",
+        "check-references lake.shop.orders --on tenant --parent lake.shop.customers --parent-on id",
     ),
     more="keys.md#keys-that-must-be-in-another-table",
 )
