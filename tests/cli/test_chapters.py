@@ -6,7 +6,8 @@ import json
 import socket
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -246,21 +247,19 @@ def test_keys_reach_a_delete(session: Session) -> None:
     assert seen == ['"id"\n5\n6\n']
 
 
-class Context:
-    """What a completion is given by the shell."""
-
-    def __init__(self, **params: object) -> None:
-        self.params = params
+def context(**params: object) -> Any:
+    """Return what the shell gives a completion."""
+    return SimpleNamespace(params=params)
 
 
 def test_completion_knows_tables_and_indexes(warehouse: Path) -> None:
     """Names that begin with the text at the cursor."""
-    context = Context(table=TABLE, warehouse=str(warehouse), catalog=None)
+    given = context(table=TABLE, warehouse=str(warehouse), catalog=None)
 
-    assert names_of_tables(context, "lake.") == ["lake.db.other", TABLE]
-    assert names_of_tables(context, "lake.db.t") == [TABLE]
-    assert index_names(context, "") == ["id", "text"]
-    assert index_names(context, "t") == ["text"]
+    assert names_of_tables(given, "lake.") == ["lake.db.other", TABLE]
+    assert names_of_tables(given, "lake.db.t") == [TABLE]
+    assert index_names(given, "") == ["id", "text"]
+    assert index_names(given, "t") == ["text"]
 
 
 @pytest.mark.parametrize(
@@ -272,6 +271,6 @@ def test_completion_never_fails(
     params: dict[str, object], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A shell at its prompt gets no names, and no message."""
-    assert names_of_tables(Context(**params), "x") == []
-    assert index_names(Context(**params), "") == []
+    assert names_of_tables(context(**params), "x") == []
+    assert index_names(context(**params), "") == []
     assert capsys.readouterr() == ("", "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow.compute as pc
@@ -79,7 +79,7 @@ def estimate_indexes(
         )
 
 
-def _costs(tried: TrialSet, rows: int, scale: float) -> dict[str, Estimate]:
+def _costs(tried: TrialSet, rows: int, scale: float) -> dict[str, Any]:
     return {
         "index_bytes": index_bytes(tried.trial, tried.half, rows, scale),
         "build_seconds": build_seconds(tried.trial, tried.single, rows, scale),
@@ -87,7 +87,7 @@ def _costs(tried: TrialSet, rows: int, scale: float) -> dict[str, Estimate]:
     }
 
 
-def _gain(tried: TrialSet, sampled: int, files: int, *, has_statistics: bool) -> dict[str, float]:
+def _gain(tried: TrialSet, sampled: int, files: int, *, has_statistics: bool) -> dict[str, Any]:
     """Return the data files that a query of one key reads without and with the index."""
     layout = key_layout(tried.trial.index, np.ones(len(tried.trial.index.paths()), bool))
     if layout is None:

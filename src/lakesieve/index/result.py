@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from lakesieve.index.shown import Shown
 
@@ -108,7 +108,8 @@ class IndexInfo(Shown):
     @classmethod
     def of(cls, snapshot: Snapshot, table: str, location: str) -> Self:
         """Sum up one state of an index."""
-        definition, totals = snapshot.definition, snapshot.totals()
+        definition = snapshot.definition
+        totals: dict[str, Any] = dict(snapshot.totals())
         rows = sum(entry.records for entry in snapshot.catalogues)
         return cls(
             name=definition.name,
