@@ -10,7 +10,7 @@ from lakesieve.predicate.bind import ColumnType
 from lakesieve.predicate.expression import Unknown
 from lakesieve.predicate.parse import parse_sql
 
-COLUMNS = {
+COLUMNS: dict[tuple[str, ...], ColumnType] = {
     ("name",): ColumnType(field_id=1, kind="string"),
     ("label",): ColumnType(field_id=2, kind="string"),
     ("day",): ColumnType(field_id=3, kind="date"),

@@ -18,6 +18,22 @@ if TYPE_CHECKING:
     from lakesieve.index.result import Cloned, IndexInfo, TradeOffInfo
     from lakesieve.tables import TableReader
 
+MoreIndexes = Annotated[
+    list[str] | None,
+    option(
+        "Build one more index of these columns in the same scan; repeat the option for more.",
+        metavar="COLUMN[,COLUMN]",
+    ),
+]
+Budget = Annotated[
+    str | None,
+    option(
+        "Limit the size to `2 bits` a row, or the data files of a query to `1.5 files`; by "
+        "default the index is exact.",
+        metavar="B",
+    ),
+]
+
 
 @command(
     "create",
@@ -37,24 +53,11 @@ def create(
         list[str] | None, argument("COLUMN...", "Columns of the index, in order.")
     ] = None,
     *,
-    index: Annotated[
-        list[str] | None,
-        option(
-            "Build one more index of these columns in the same scan; repeat the option for more.",
-            metavar="COLUMN[,COLUMN]",
-        ),
-    ] = None,
+    index: MoreIndexes = None,
     name: Annotated[
         str | None, option("Name of the index: by default its columns joined by `_`.")
     ] = None,
-    budget: Annotated[
-        str | None,
-        option(
-            "Limit the size to `2 bits` a row, or the data files of a query to `1.5 files`; by "
-            "default the index is exact.",
-            metavar="B",
-        ),
-    ] = None,
+    budget: Budget = None,
     absent_hits: Annotated[
         float, option("Share of look-ups of absent values that may still find a data file.")
     ] = ABSENT_HITS,

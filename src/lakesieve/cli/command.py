@@ -238,7 +238,7 @@ class Command:
         # what it returns is of modules that take their time to load
         self.function.__annotations__.pop("return", None)
         _, *own = inspect.signature(self.function, eval_str=True).parameters.values()
-        grouped: dict[str, type[Any]] = {
+        grouped: dict[str, Any] = {
             one.name: one.annotation for one in own if is_dataclass(one.annotation)
         }
         parameters = [each for one in own for each in _expanded(one)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,11 +29,34 @@ if TYPE_CHECKING:
     from lakesieve.index.result import CommitInfo, FileMatches, IndexInfo
     from lakesieve.report import Explanation, ListedTable, WrittenPage
 
+_TABLES_AT_ONCE = 8
+"""Tables of a catalog that are looked at side by side: each is some requests to a storage."""
+
 EventLogs = Annotated[
     list[str] | None,
     option(
         "Read this event log of Spark, or a folder of them; repeat the option for more.",
         metavar="PATH",
+    ),
+]
+
+Queries = Annotated[
+    list[str] | None,
+    option(
+        "Read SQL statements from this file, each counted as run once a day; repeat the "
+        "option for more.",
+        metavar="FILE",
+    ),
+]
+Sample = Annotated[
+    int, option("Read the keys of about this many rows for trials.", min=1, metavar="ROWS")
+]
+MaxPayback = Annotated[
+    float,
+    option(
+        "Advise an index only if its build is paid for within this time.",
+        min=0,
+        metavar="DAYS",
     ),
 ]
 
@@ -58,14 +82,17 @@ def tables(run: Run) -> list[ListedTable]:
     leave_out_pandas()
     names = table_names(catalog=run.catalog, warehouse=run.warehouse)
     access = without_engine(catalog=run.catalog, warehouse=run.warehouse)
-    listed = []
-    for name in names:
+
+    def look(name: str) -> ListedTable:
         try:
             indexes = tuple(sorted(access.stores(access.open_table(name), run.location)))
-            listed.append(ListedTable(table=name, indexes=indexes, problem=None))
+            return ListedTable(table=name, indexes=indexes, problem=None)
         except LakesieveError as error:
             # one table that cannot be read hides no other
-            listed.append(ListedTable(table=name, indexes=(), problem=str(error)))
+            return ListedTable(table=name, indexes=(), problem=str(error))
+
+    with ThreadPoolExecutor(_TABLES_AT_ONCE) as pool:
+        listed = list(pool.map(look, names))
     if not listed:
         where = run.catalog or f"the warehouse {run.warehouse}"
         run.output.say(
@@ -167,17 +194,8 @@ def advise(
     tables: Annotated[list[str], table_argument("TABLE...", "The tables, named as for `create`.")],
     *,
     event_log: EventLogs = None,
-    queries: Annotated[
-        list[str] | None,
-        option(
-            "Read SQL statements from this file, each counted as run once a day; repeat the "
-            "option for more.",
-            metavar="FILE",
-        ),
-    ] = None,
-    sample: Annotated[
-        int, option("Read the keys of about this many rows for trials.", min=1, metavar="ROWS")
-    ] = SAMPLE_ROWS,
+    queries: Queries = None,
+    sample: Sample = SAMPLE_ROWS,
     check: Annotated[
         bool, option("Also compare the predictions with the indexes that exist.", "--check")
     ] = False,
@@ -187,14 +205,7 @@ def advise(
             "Advise an index only if it saves this much reading a day.", min=0, metavar="SECONDS"
         ),
     ] = MIN_SECONDS_SAVED,
-    max_payback: Annotated[
-        float,
-        option(
-            "Advise an index only if its build is paid for within this time.",
-            min=0,
-            metavar="DAYS",
-        ),
-    ] = MAX_PAYBACK_DAYS,
+    max_payback: MaxPayback = MAX_PAYBACK_DAYS,
     create: Annotated[bool, option("Build the indexes that are advised.", "--create")] = False,
     html: Page = None,
 ) -> list[TableAdvice]:

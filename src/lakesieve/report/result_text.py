@@ -167,8 +167,10 @@ def _(result: list) -> RenderableType:  # type: ignore[type-arg]
     kind = type(result[0])
     if any(type(item) is not kind for item in result):
         raise TypeError("the list has no text form")
-    if kind in (Cloned, IndexEstimate):
+    if kind is Cloned:
         return Group(*map(to_text, result))
+    if kind is IndexEstimate:
+        return Group(*(Padding(to_text(one), (0, 0, 1, 0)) for one in result))
     if kind is TableMaintenance:
         return Text("\n".join(maintenance_lines(result)), overflow="fold")
     if kind is TableAdvice:
