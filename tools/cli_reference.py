@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 import sys
 from dataclasses import fields
 from itertools import groupby
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import typer.main
@@ -96,12 +96,13 @@ def _commands(app: Any) -> Iterator[tuple[str, Any]]:
 def _section(described: Command, command: Any) -> str:
     own = [one for one in command.params if one.name not in described.options]
     shared = [one.opts[0] for one in command.params if one.name in described.options]
-    text = inspect.cleandoc(command.help).replace("`*`", "*")
+    paragraphs = command.help.split("\n\n")
+    text = "\n\n".join(fill(each, 100, break_on_hyphens=False) for each in paragraphs)
     if described.more:
         page = described.more.partition("#")[0].removesuffix(".md")
         text += f"\n\nMore: [{page}]({described.more})."
     parts = [f"\n### lakesieve {described.name}\n\n{text}\n", *_examples(described.lines)]
-    parameters = [one for one in own if one.name not in {"help", "context"}]
+    parameters = [one for one in own if one.name != "help" and not one.hidden]
     if parameters:
         parts.append(f"\n{_table(parameters)}")
     parts.append(f"\n[Common options](#common-options): {', '.join(f'`{n}`' for n in shared)}\n")

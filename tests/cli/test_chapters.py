@@ -130,6 +130,16 @@ def test_json_by_either_name(lakesieve: Run, table: str, form: tuple[str, ...]) 
     assert done.stderr == ""
 
 
+def test_json_where_no_format_is_set_up(lakesieve: Run, here: Path) -> None:
+    """Commands without formats of tables take ``--format json`` as well, and nothing else."""
+    assert json.loads(lakesieve("tables", "--format", "json").stdout)[1]["table"] == TABLE
+
+    wrong = lakesieve("tables", "--format", "csv")
+
+    assert wrong.exit_code == 2
+    assert "only json is a format here" in wrong.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -235,6 +235,8 @@ class Command:
             for one in fields(Run)
             if one.name in self.options and one.default is not MISSING
         ]
+        if "formats" not in self.options:
+            common.append(_JSON_ALONE)
         # what it returns is of modules that take their time to load
         self.function.__annotations__.pop("return", None)
         _, *own = inspect.signature(self.function, eval_str=True).parameters.values()
@@ -245,6 +247,8 @@ class Command:
 
         def entry(context: typer.Context, **given: Any) -> None:
             _settle(context, given)
+            if "formats" not in self.options and given.pop("formats"):
+                raise typer.BadParameter("only json is a format here", param_hint="--format")
             shared = {name: given.pop(name) for name in self.options}
             texts = tuple(_texts(given.values()))
             for name, kind in grouped.items():
@@ -257,7 +261,9 @@ class Command:
             "context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context
         )
         entry.__name__ = name
-        entry.__doc__ = self.function.__doc__
+        # paragraphs without their line breaks, for terminals of any width
+        paragraphs = inspect.cleandoc(self.function.__doc__ or "").split("\n\n")
+        entry.__doc__ = "\n\n".join(" ".join(each.split()) for each in paragraphs)
         entry.__signature__ = inspect.Signature([context, *parameters, *common])  # type: ignore[attr-defined]
         entry.__annotations__ = {p.name: p.annotation for p in (context, *parameters, *common)}
         epilog = "\n".join(["Examples:", *(f"  {line}" for line in self.lines)])
@@ -332,6 +338,15 @@ def _parameter(one: Field[Any], hints: Mapping[str, Any]) -> inspect.Parameter:
     default = inspect.Parameter.empty if one.default is MISSING else one.default
     keyword = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(one.name, keyword, annotation=hints[one.name], default=default)
+
+
+_JSON_ALONE = inspect.Parameter(
+    "formats",
+    inspect.Parameter.KEYWORD_ONLY,
+    annotation=Annotated[list[str] | None, option("Only `json`.", "--format", hidden=True)],
+    default=None,
+)
+"""``--format json`` of the commands that set up no format of tables."""
 
 
 def _settle(context: typer.Context, given: dict[str, Any]) -> None:
