@@ -46,8 +46,8 @@ def test_engines_read_more_files(text: str) -> None:
 
 def test_a_mistyped_column_is_no_text() -> None:
     """A name much like that of a column gets the columns suggested."""
-    with pytest.raises(LakesieveError, match="There is no column lable"):
-        bind(parse_sql("name = lable"), COLUMNS, strict=True)
+    with pytest.raises(LakesieveError, match="There is no column labels"):
+        bind(parse_sql("name = labels"), COLUMNS, strict=True)
 
 
 @pytest.mark.parametrize(
