@@ -103,8 +103,15 @@ class Session:
 
 
 @pytest.fixture
-def session(monkeypatch: pytest.MonkeyPatch) -> Session:
-    """A session that starts at once and can do nothing until a test says what."""
+def session(warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
+    """A session that starts at once and can do nothing until a test says what.
+
+    Tables are those of the warehouse; the working folder has files of keys.
+    """
+    monkeypatch.setenv("LAKESIEVE_WAREHOUSE", str(warehouse))
+    monkeypatch.chdir(tmp_path)
+    for name in ("people.csv", "k.csv", "k.parquet"):
+        (tmp_path / name).write_text("id\n5\n")
     made = Session(monkeypatch)
     made.answers("local_session", object())
     return made

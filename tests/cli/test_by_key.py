@@ -42,7 +42,7 @@ def test_options_are_handed_on(lakesieve: Run, session: Session, name: str) -> N
     session.answers(name, CHANGE)
     file = "--rows" if name == "upsert" else "--keys"
     done = lakesieve(
-        *(name, TABLE, file, "people.csv", "--on", "id", "--on", "day"),
+        *(name, TABLE, file, "people.csv", "--on", "id", "--on", "text"),
         *("--txn", "gdpr:job:7", "--no-refresh", "--location", "/indexes", "--dry-run"),
     )
 
@@ -50,7 +50,7 @@ def test_options_are_handed_on(lakesieve: Run, session: Session, name: str) -> N
     assert session.given(name) == {
         file.strip("-"): "people.csv",
         "table": TABLE,
-        "on": ["id", "day"],
+        "on": ["id", "text"],
         "refresh": None,
         "txn": ("gdpr:job", 7),
         "location": "/indexes",

@@ -157,7 +157,9 @@ def test_show_is_the_index_info(lakesieve: Run, table: str) -> None:
     shown = json.loads(lakesieve("show", table, "id", "--json").stdout)
 
     expected = dataclasses.asdict(ls.open_index(table, "id").info())
-    assert shown == {**expected, "columns": ["id"], "types": ["long"]}
+    fresh = {name: shown[name] for name in ("live_files", "covered_files", "committed_at")}
+    assert shown == {**expected, "columns": ["id"], "types": ["long"], **fresh}
+    assert (fresh["live_files"], fresh["covered_files"]) == (3, 2)
 
 
 def test_drop_deletes(lakesieve: Run, table: str) -> None:

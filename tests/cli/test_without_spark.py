@@ -85,7 +85,7 @@ def test_no_java_is_started(
 
 @pytest.mark.parametrize(
     ("arguments", "shown"),
-    [(("files", "lake.db.t", "id = 5"), ""), (("--help",), "Secondary")],
+    [(("files", "lake.db.t", "id = 5"), ""), (("--help",), "Start here")],
     ids=["files", "help"],
 )
 def test_processes_start_none(place: Place, arguments: Sequence[str], shown: str) -> None:

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 from pathlib import Path
 
 import pytest
 import typer.main
+from tests.doc_blocks import blocks_of
 
 import lakesieve
 from lakesieve.cli import build_app
+from lakesieve.cli.command import ON_TABLES
 from lakesieve.index import ReasonCode
 
 ROOT = Path(__file__).resolve().parents[2]
-CLI_PAGE = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+PAGES = ["README.md", *(str(p.relative_to(ROOT)) for p in sorted((ROOT / "docs").glob("*.md")))]
+COMMAND_LINES = [
+    line[line.index("lakesieve ") :]
+    for page in PAGES
+    for block in blocks_of(page)
+    if block.language == "sh"
+    for line in block.text.replace("\\\n", " ").splitlines()
+    if "lakesieve " in line
+]
+OF_ALL_PROGRAMS = {"--help"}
 API_PAGE = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
 TOP = typer.main.get_command(build_app()).commands  # type: ignore[attr-defined]
 # those of a group are called by two words
@@ -25,24 +37,36 @@ COMMANDS = {name: command for name, command in TOP.items() if not hasattr(comman
 }
 
 
-@pytest.mark.parametrize("name", sorted(COMMANDS))
-def test_every_command_is_documented(name: str) -> None:
-    """Every command has help of its own and a section in docs/cli.md that names its options."""
-    command = COMMANDS[name]
-    section = CLI_PAGE.partition(f"\n## lakesieve {name}\n")[2].partition("\n## ")[0]
-    shared = CLI_PAGE.partition("\n## Options of every command\n")[2].partition("\n## ")[0]
-    options = [o for parameter in command.params for o in parameter.opts if o.startswith("--")]
-
-    assert command.help
-    assert section
-    assert [o for o in options if f"`{o}" not in section + shared and o != "--help"] == []
-
-
-def test_the_reference_is_that_of_the_code() -> None:
-    """``python tools/cli_reference.py`` writes docs/cli-reference.md as it is."""
-    path = ROOT / "tools" / "cli_reference.py"
-    tool = runpy.run_path(str(path))
+def test_the_page_of_the_command_line_is_current() -> None:
+    """``python tools/cli_reference.py`` writes docs/cli.md as it is."""
+    tool = runpy.run_path(str(ROOT / "tools" / "cli_reference.py"))
     assert tool["PAGE"].read_text(encoding="utf-8") == tool["reference"]()
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_every_option_has_an_example(name: str) -> None:
+    """Each option of a command is in a command line on a page; common options in that of any."""
+    mine = [line for line in COMMAND_LINES if line.startswith(f"lakesieve {name} ")]
+    lines = {"own": " ".join(mine).split(), "common": " ".join(COMMAND_LINES).split()}
+
+    missing = [
+        option
+        for parameter in COMMANDS[name].params
+        for option in parameter.opts
+        if option.startswith("--") and option not in OF_ALL_PROGRAMS
+        if option not in lines["common" if parameter.name in ON_TABLES else "own"]
+    ]
+
+    assert missing == []
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_helps_are_a_sentence(name: str) -> None:
+    """The first line of a command's help, and each help of an option, is one short sentence."""
+    first = COMMANDS[name].help.splitlines()[0]
+    texts = [first, *(p.help for p in COMMANDS[name].params)]
+
+    assert [text for text in texts if not text.endswith(".") or len(text.split()) > 25] == []
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
@@ -63,3 +87,17 @@ def test_every_public_name_is_documented(name: str) -> None:
 def test_every_reason_is_documented(code: ReasonCode) -> None:
     """Every reason code stands in docs/operations.md."""
     assert f"`{code}`" in (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+
+
+def test_every_setting_is_on_the_page_of_configuration() -> None:
+    """Variables and settings of Spark that the sources read stand in docs/configuration.md."""
+    page = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
+    sources = [*(ROOT / "src").rglob("*.py"), *(ROOT / "jvm" / "src" / "main").rglob("*.java")]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in sources)
+    settings = set(re.findall(r"\"(spark\.lakesieve\.[a-zA-Z.]+|LAKESIEVE_[A-Z_]+)\"", text))
+
+    # what a session and a server say to themselves
+    settings -= {"spark.lakesieve.formats", "spark.lakesieve.warehouse", "LAKESIEVE_SERVE"}
+
+    assert len(settings) > 12
+    assert sorted(name for name in settings if f"`{name}`" not in page) == []

@@ -22,7 +22,7 @@ from lakesieve.advisor.event_log import read_event_logs
 from lakesieve.advisor.result import AdviceCheck, ColumnAdvice, Estimate, TableAdvice
 from lakesieve.advisor.sql_files import read_statements
 from lakesieve.advisor.table_scans import known_table
-from lakesieve.advisor.trial import TrialBuilder, sampled, trial_folder
+from lakesieve.advisor.trial import TrialBuilder, rows_of, sampled, trial_folder
 from lakesieve.advisor.uses import candidates, columns_queried
 from lakesieve.advisor.verdicts import (
     Thresholds,
@@ -44,15 +44,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-    from lakesieve.advisor.trial import Trial
+    from lakesieve.advisor.trial import TrialSet
     from lakesieve.advisor.uses import UsesRead
     from lakesieve.index import BuildProgress
     from lakesieve.spark.tables import SparkTable
     from lakesieve.store import IndexStore
     from lakesieve.tables import Column
 
-# formats whose own readers skip files by minimum and maximum
-_WITH_STATISTICS = frozenset(("iceberg", "delta"))
+WITH_STATISTICS = frozenset(("iceberg", "delta"))
+"""Formats whose own readers leave out data files by their minimum and maximum."""
 
 
 def advise(
@@ -132,23 +132,6 @@ def _check(names: Sequence[str], sources: Sequence[str], sample: int) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _TrialSet:
-    """The trials of one candidate: over the sample, over half of it, and two over a single file.
-
-    There is no trial over half of the sample if the sample is the whole table.
-    """
-
-    trial: Trial
-    half: Trial | None
-    single: tuple[Trial, Trial]
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Names of the columns."""
-        return tuple(".".join(column.path) for column in self.trial.columns)
-
-
 @dataclass(kw_only=True, eq=False)
 class _Advisor:
     """The advice for one table."""
@@ -188,7 +171,7 @@ class _Advisor:
                 trials = TrialBuilder(self.spark, self.table, folder, progress)
                 some = trials.counted(sampled(self._files, self.sample), tried[0])
                 drawn, drawn_rows = some.num_rows, _sum(some.column("records"))
-                rows = self._all_rows(some)
+                rows = rows_of(self._files, some)
                 columns, checks = self._judge(trials, tried, some, rows)
         return TableAdvice(
             table=self.table.reader.name,
@@ -204,15 +187,6 @@ class _Advisor:
             problems=tuple(self.problems),
         )
 
-    def _all_rows(self, some: pa.Table) -> int:
-        """Return the rows of the table, or an estimate."""
-        with_bytes = self._files.column("records")
-        if not with_bytes.null_count:
-            return _sum(with_bytes)
-        counted = _sum(some.column("records"))
-        a_file: float = counted / max(some.num_rows, 1)
-        return round(a_file * float(self._files.num_rows))
-
     def _judge(
         self,
         trials: TrialBuilder,
@@ -222,26 +196,14 @@ class _Advisor:
     ) -> tuple[list[ColumnAdvice], list[AdviceCheck]]:
         """Build the trials, and measure each for all uses."""
         is_whole = files.num_rows >= self._files.num_rows
-        is_small = is_whole or files.num_rows < 4
-        half = None if is_small else files.take(np.arange(0, files.num_rows, 2))
-        one = files.slice(files.num_rows // 2, 1)
-        # the first trial of a session also loads classes, so its time does not count
-        trials.build(wanted[0], one)
-        tried = [
-            _TrialSet(
-                single=(trials.build(columns, one), trials.build(columns, one)),
-                half=None if half is None else trials.build(columns, half),
-                trial=trials.build(columns, files),
-            )
-            for columns in wanted
-        ]
+        tried = trials.try_columns(wanted, files, is_whole=is_whole)
         sample = Sample(
             table_uuid=self.table.reader.uuid,
             columns=self._columns,
             paths=files.column("path").combine_chunks(),
             files=self._files.num_rows,
             timezone=session_timezone(self.spark),
-            has_statistics=self.table.reader.format in _WITH_STATISTICS,
+            has_statistics=self.table.reader.format in WITH_STATISTICS,
         )
         shares = FileShares(sample, self.uses)
         now = shares.by_bounds([one.trial for one in tried if len(one.trial.columns) == 1])
@@ -338,7 +300,7 @@ def _mean(total: Estimate, count: float) -> Estimate:
     return Estimate(value=total.value / count, low=total.low / count, high=total.high / count)
 
 
-def _measured(tried: _TrialSet, shares: FileShares, now: np.ndarray, rows: int) -> TrialResult:
+def _measured(tried: TrialSet, shares: FileShares, now: np.ndarray, rows: int) -> TrialResult:
     """Return what an index would do, according to its trials."""
     sample = shares.sample
     then = shares.by_index(tried.trial)

@@ -148,3 +148,36 @@ class TableAdvice(Shown):
     def advised(self) -> list[ColumnAdvice]:
         """The advised indexes, best first."""
         return [column for column in self.columns if column.verdict is Verdict.INDEX]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexEstimate(Shown):
+    """What an index would cost and gain, found by trials before it is built.
+
+    Args:
+        table: The table's name.
+        columns: The columns, in order.
+        budget: What the index may cost or how wrong it may be; empty for an exact index.
+        files: Data files of the table.
+        rows: Rows of the table, or about as many.
+        sampled_files: Data files over which trial indexes were built.
+        sampled_rows: Rows of those data files.
+        index_bytes: Bytes that the index would take.
+        build_seconds: How long the build would take.
+        refresh_seconds: How long a refresh would take after one more data file.
+        files_now: Data files in which minimum and maximum leave one key, on average.
+        files_then: Data files that the index would leave for one key, on average.
+    """
+
+    table: str
+    columns: tuple[str, ...]
+    budget: str
+    files: int
+    rows: int
+    sampled_files: int
+    sampled_rows: int
+    index_bytes: Estimate
+    build_seconds: Estimate
+    refresh_seconds: Estimate
+    files_now: float
+    files_then: float

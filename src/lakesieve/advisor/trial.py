@@ -7,6 +7,7 @@ import time
 import uuid
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -45,6 +46,29 @@ class Trial:
     rows: int  # rows of the data files
     bytes: int  # size of the index
     seconds: float  # build time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TrialSet:
+    """A trial over the sample, one over half of it where the sample is not all, two over a file."""
+
+    trial: Trial
+    half: Trial | None
+    single: tuple[Trial, Trial]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of its columns."""
+        return tuple(".".join(column.path) for column in self.trial.columns)
+
+
+def rows_of(files: pa.Table, counted: pa.Table) -> int:
+    """Return the rows of data files, or about as many by some of them that were counted."""
+    known = files.column("records")
+    if not known.null_count:
+        return int(pc.sum(known).as_py() or 0)
+    a_file: float = int(pc.sum(counted.column("records")).as_py() or 0) / max(counted.num_rows, 1)
+    return round(a_file * float(files.num_rows))
 
 
 @contextmanager
@@ -108,7 +132,39 @@ class TrialBuilder:
         """Return the data files with the rows of each."""
         return self._source(files, columns).counted(self._rule).files
 
-    def build(self, columns: Sequence[Column], files: pa.Table) -> Trial:
+    def try_columns(
+        self,
+        wanted: Sequence[tuple[Column, ...]],
+        files: pa.Table,
+        *,
+        is_whole: bool,
+        budget: str | None = None,
+        absent_hits: float = ABSENT_HITS,
+    ) -> list[TrialSet]:
+        """Build the trials of each index over a sample of the data files, or over all of them."""
+        build = partial(self.build, budget=budget, absent_hits=absent_hits)
+        is_small = is_whole or files.num_rows < 4
+        half = None if is_small else files.take(np.arange(0, files.num_rows, 2))
+        one = files.slice(files.num_rows // 2, 1)
+        # the first trial of a session also loads classes, so its time does not count
+        build(wanted[0], one)
+        return [
+            TrialSet(
+                single=(build(columns, one), build(columns, one)),
+                half=None if half is None else build(columns, half),
+                trial=build(columns, files),
+            )
+            for columns in wanted
+        ]
+
+    def build(
+        self,
+        columns: Sequence[Column],
+        files: pa.Table,
+        *,
+        budget: str | None = None,
+        absent_hits: float = ABSENT_HITS,
+    ) -> Trial:
         """Build one trial index."""
         key = tuple(columns)
         storage = self._folder.child(f"trial-{self._made}")
@@ -117,8 +173,8 @@ class TrialBuilder:
             self._table.reader,
             key,
             "trial",
-            budget=None,
-            absent_hits=ABSENT_HITS,
+            budget=budget,
+            absent_hits=absent_hits,
             compaction=COMPACTION,
         )
         store = IndexStore(storage)

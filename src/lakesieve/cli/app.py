@@ -9,8 +9,9 @@ from typing import Annotated
 import typer
 
 from lakesieve.cli import (
-    index_commands,
-    page_commands,
+    build_commands,
+    deletes_commands,
+    look_commands,
     row_commands,
     server_commands,
     upkeep_commands,
@@ -20,21 +21,39 @@ from lakesieve.cli.options import option
 from lakesieve.cli.session import own_process
 from lakesieve.version import __version__
 
-_GROUPS = {
-    "Indexes": index_commands,
-    "Demo, advice, reports": page_commands,
-    "Rows and keys": row_commands,
-    "Upkeep": upkeep_commands,
-    "Servers and sessions": server_commands,
+_MODULES = {
+    "Look": look_commands,
+    "Build": build_commands,
+    "Keep up": upkeep_commands,
+    "Rows by key": row_commands,
+    "Row-level deletes": deletes_commands,
+    "Serve": server_commands,
 }
-"""Titles under which ``--help`` lists the commands of a module."""
+"""The chapters of ``--help``, in the order in which a user meets them, and their commands."""
+
+_FIRST = ("tables", "advise", "create", "explain", "refresh")
+"""The commands that matter most, shown before all others."""
+
+
+def chapters() -> dict[str, list[Command]]:
+    """Return the commands by the chapters of ``--help``."""
+    found = {
+        title: [one for one in vars(module).values() if isinstance(one, Command)]
+        for title, module in _MODULES.items()
+    }
+    known = {one.name: one for commands in found.values() for one in commands}
+    others = {
+        title: [one for one in commands if one.name not in _FIRST]
+        for title, commands in found.items()
+    }
+    return {"Start here": [known[name] for name in _FIRST], **others}
 
 
 def build_app() -> typer.Typer:
     """Build the application."""
     app = typer.Typer(
         name="lakesieve",
-        help="Secondary file-skipping indexes for the lakehouse tables you already have.",
+        help="Build and use secondary indexes that skip data files of your lakehouse tables.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
@@ -51,14 +70,13 @@ def build_app() -> typer.Typer:
 
     deletes = typer.Typer(
         name="deletes",
-        help="Equality deletes of Iceberg tables: what they cost, and getting rid of them.",
+        help="Show what equality deletes of Iceberg tables cost, and convert them.",
         no_args_is_help=True,
     )
-    for title, module in _GROUPS.items():
-        for each in vars(module).values():
-            if isinstance(each, Command):
-                each.add_to({"": app, "deletes": deletes}, title)
-    app.add_typer(deletes, rich_help_panel="Upkeep")
+    for title, commands in chapters().items():
+        for each in commands:
+            each.add_to({"": app, "deletes": deletes}, title)
+    app.add_typer(deletes, rich_help_panel="Row-level deletes")
     return app
 
 

@@ -3,31 +3,41 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
 from lakesieve.cli.options import option
 from lakesieve.defaults import WAREHOUSE
-from lakesieve.errors import LakesieveError
+from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from dataclasses import Field
 
     from lakesieve.cli.session import Session
+    from lakesieve.index.access import TableAccess
     from lakesieve.report import Output
+    from lakesieve.tables import TableReader
 
-_PANEL = {"rich_help_panel": "Session and output"}
+_PANEL = {"rich_help_panel": "Common options"}
 _AS_THEY_ARE = (typer.Exit, typer.Abort, typer.BadParameter, BrokenPipeError)
 """Exceptions that end a command in another way than a line on stderr and status 1."""
+
+_FOR_GOOD = (ErrorKind.TABLE_NOT_FOUND, ErrorKind.NOT_A_TABLE)
+"""Kinds of errors that a Spark session would end in as well."""
 
 WITHOUT_SESSION = ("json", "debug")
 """Common options of the commands that start no session."""
 
 WITHOUT_TABLE = ("json", "spark_conf", "debug")
 """Common options of the commands that work on no table of the user's."""
+
+WITHOUT_SPARK = ("warehouse", "catalog", "location", *WITHOUT_SESSION)
+"""Common options of the commands that never start Spark."""
 
 WITHOUT_LOCATION = ("warehouse", "catalog", "timezone", "formats", *WITHOUT_TABLE)
 """Common options of the commands whose indexes, if any, are found without being told."""
@@ -41,16 +51,27 @@ class Run:
     """One run of one command, with the options that commands have in common."""
 
     warehouse: Annotated[
-        str, option("Directory of the embedded Iceberg catalog `lake`.", metavar="DIR", **_PANEL)
+        str,
+        option(
+            "Folder of the embedded Iceberg catalog `lake`.",
+            metavar="DIR",
+            envvar="LAKESIEVE_WAREHOUSE",
+            **_PANEL,
+        ),
     ] = WAREHOUSE
     catalog: Annotated[
         str | None,
-        option("A catalog of PyIceberg's configuration, for Spark, too.", metavar="NAME", **_PANEL),
+        option(
+            "Use this catalog of PyIceberg's configuration, also in Spark.",
+            metavar="NAME",
+            envvar="LAKESIEVE_CATALOG",
+            **_PANEL,
+        ),
     ] = None
     timezone: Annotated[
         str | None,
         option(
-            "Of timestamps that are written without one; by default UTC, or Spark's.",
+            "Zone of timestamps written without one: by default UTC, or the session's zone.",
             metavar="ZONE",
             **_PANEL,
         ),
@@ -58,7 +79,7 @@ class Run:
     location: Annotated[
         str | None,
         option(
-            "Where the table's indexes are, if not in the table's own folder.",
+            "Folder of the table's indexes, if it is not the table's own folder.",
             metavar="URI",
             **_PANEL,
         ),
@@ -66,8 +87,7 @@ class Run:
     formats: Annotated[
         list[str] | None,
         option(
-            "Set up `delta` or (Spark 3.5) `hudi` for tables of a catalog; "
-            "the names `delta:PATH` and `hudi:PATH` do so by themselves.",
+            "Set up Spark's catalog for `delta` or `hudi` tables; `json` means --json.",
             "--format",
             metavar="NAME",
             **_PANEL,
@@ -76,7 +96,7 @@ class Run:
     json: Annotated[bool, option("Write the result as JSON.", "--json", **_PANEL)] = False
     spark_conf: Annotated[
         list[str] | None,
-        option("A Spark setting; may be given several times.", metavar="K=V", **_PANEL),
+        option("Pass a setting to Spark; repeat the option for more.", metavar="K=V", **_PANEL),
     ] = None
     debug: Annotated[
         bool,
@@ -103,40 +123,93 @@ class Run:
             settings[key.strip()] = value
         return settings
 
-    def session(self, warehouse: str | None = None, tables: Iterable[str] = ()) -> Session:
+    def session(
+        self,
+        *tables: str,
+        check: Callable[[TableReader], object] = lambda _: None,
+        formats_of: Iterable[str] = (),
+        warehouse: str | None = None,
+    ) -> Session:
         """Start Spark with the formats of ``--format`` and those that the names of tables imply.
 
-        ``tables`` are names of tables besides those among the command's arguments.
+        What would fail afterwards is found first: a machine without Java, a table that is not
+        there, whatever ``check`` refuses about the first table. ``formats_of`` are names of
+        tables that are not looked up.
         """
         # neither is needed to show help, nor by what only looks things up
         from lakesieve.cli.session import start_session
+        from lakesieve.spark.session.local import check_machine
         from lakesieve.tables.iceberg.spark_settings import spark_settings
         from lakesieve.tables.names import formats_named
 
-        implied = formats_named([*self.arguments, *tables])
-        formats = dict.fromkeys(["iceberg", *(self.formats or ()), *implied])
+        implied = formats_named([*self.arguments, *tables, *formats_of])
+        formats = tuple(dict.fromkeys(["iceberg", *(self.formats or ()), *implied]))
         conf = {} if self.catalog is None else dict(spark_settings(self.catalog))
         if self.timezone is not None:
             conf["spark.sql.session.timeZone"] = self.timezone
+        check_machine(formats)
+        for number, table in enumerate(tables):
+            self._check(table, check if number == 0 else lambda _: None)
         self.output.say("Starting Spark (the first start downloads Iceberg's jar) ...")
         return start_session(
-            warehouse or self.warehouse, tuple(formats), conf | self.settings, debug=self.debug
+            warehouse or self.warehouse, formats, conf | self.settings, debug=self.debug
         )
+
+    def _check(self, table: str, check: Callable[[TableReader], object]) -> None:
+        """Raise what a session would raise about a table, if no session is needed to know it."""
+        from lakesieve.tables.opening import open_table
+
+        if not self._is_reachable(table):
+            if self.catalog is None and not (self.settings or self.formats):
+                _suggest(table, self.warehouse)
+            return
+        try:
+            reader = open_table(table, catalog=self.catalog, warehouse=self.warehouse)
+            reader.columns(reader.version())
+        except LakesieveError as error:
+            if error.kind in _FOR_GOOD:
+                raise
+            # a session may read what this process cannot
+            return
+        check(reader)
+
+    def _is_reachable(self, table: str) -> bool:
+        """Return whether a table can be looked up without a session."""
+        from lakesieve.tables.opening import can_open
+
+        return not (self.settings or self.formats) and can_open(table, catalog=self.catalog)
 
     def reach(self, table: str) -> dict[str, Any]:
         """Return the arguments by which a look-up reaches a table: without Spark where it can."""
         from lakesieve.cli.session import leave_out_pandas
-        from lakesieve.tables.opening import can_open
 
-        if self.settings or self.formats or not can_open(table, catalog=self.catalog):
-            return {"spark": self.session(), "location": self.location}
+        if not self._is_reachable(table):
+            return {"spark": self.session(table), "location": self.location}
         leave_out_pandas()
+        if self.timezone is not None:
+            from lakesieve.predicate.literals import zone_of
+
+            zone_of(self.timezone)
+        return {"location": self.location, **self.catalogs()}
+
+    def catalogs(self) -> dict[str, Any]:
+        """Return the arguments by which look-ups without a session find tables."""
         return {
-            "location": self.location,
             "catalog": self.catalog,
             "warehouse": self.warehouse,
             "timezone": self.timezone or "UTC",
         }
+
+    def access(self, table: str) -> TableAccess:
+        """Return how a table and its indexes are reached: without Spark where it can."""
+        from lakesieve.index.access import without_engine
+
+        reach = self.reach(table)
+        if "spark" in reach:
+            from lakesieve.spark.session.access import access_by
+
+            return access_by(reach["spark"])
+        return without_engine(**self.catalogs())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,30 +219,56 @@ class Command:
     name: str  # with the name of its group in front of it, if it is in one
     function: Callable[..., object]  # its docstring is the command's help
     options: Sequence[str]  # the common options that it takes
+    examples: Sequence[str]  # command lines; the program's name is added where they lack it
+    more: str  # the page of the documentation that tells more, if there is one
+
+    @property
+    def lines(self) -> list[str]:
+        """The examples as they are typed."""
+        return [one if "lakesieve " in one else f"lakesieve {one}" for one in self.examples]
 
     def add_to(self, apps: Mapping[str, typer.Typer], title: str) -> None:
         """Register it; ``typer`` sees its own parameters, then the common options."""
         hints = get_type_hints(Run, include_extras=True)
-        keyword = inspect.Parameter.KEYWORD_ONLY
         common = [
-            inspect.Parameter(one.name, keyword, annotation=hints[one.name], default=one.default)
+            _parameter(one, hints)
             for one in fields(Run)
             if one.name in self.options and one.default is not MISSING
         ]
+        if "formats" not in self.options:
+            common.append(_JSON_ALONE)
         # what it returns is of modules that take their time to load
         self.function.__annotations__.pop("return", None)
-        _, *parameters = inspect.signature(self.function, eval_str=True).parameters.values()
+        _, *own = inspect.signature(self.function, eval_str=True).parameters.values()
+        grouped: dict[str, Any] = {
+            one.name: one.annotation for one in own if is_dataclass(one.annotation)
+        }
+        parameters = [each for one in own for each in _expanded(one)]
 
-        def entry(**given: Any) -> None:
+        def entry(context: typer.Context, **given: Any) -> None:
+            _settle(context, given)
+            if "formats" not in self.options and given.pop("formats"):
+                raise typer.BadParameter("only json is a format here", param_hint="--format")
             shared = {name: given.pop(name) for name in self.options}
-            self._run(Run(arguments=tuple(_texts(given.values())), **shared), given)
+            texts = tuple(_texts(given.values()))
+            for name, kind in grouped.items():
+                mine = {one.name: given.pop(one.name) for one in fields(kind)}
+                given[name] = kind(**mine)
+            self._run(Run(arguments=texts, **shared), given)
 
         group, _, name = self.name.rpartition(" ")
+        context = inspect.Parameter(
+            "context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context
+        )
         entry.__name__ = name
-        entry.__doc__ = self.function.__doc__
-        entry.__signature__ = inspect.Signature([*parameters, *common])  # type: ignore[attr-defined]
-        entry.__annotations__ = {p.name: p.annotation for p in (*parameters, *common)}
-        apps[group].command(name, rich_help_panel=None if group else title)(entry)
+        # paragraphs without their line breaks, for terminals of any width
+        paragraphs = inspect.cleandoc(self.function.__doc__ or "").split("\n\n")
+        entry.__doc__ = "\n\n".join(" ".join(each.split()) for each in paragraphs)
+        entry.__signature__ = inspect.Signature([context, *parameters, *common])  # type: ignore[attr-defined]
+        entry.__annotations__ = {p.name: p.annotation for p in (context, *parameters, *common)}
+        epilog = "\n".join(["Examples:", *(f"  {line}" for line in self.lines)])
+        panel = None if group else title
+        apps[group].command(name, rich_help_panel=panel, epilog=epilog)(entry)
 
     def _run(self, run: Run, given: dict[str, Any]) -> None:
         try:
@@ -195,10 +294,77 @@ class Command:
 
 
 def command(
-    name: str, options: Sequence[str] = ON_TABLES
+    name: str,
+    options: Sequence[str] = ON_TABLES,
+    *,
+    examples: Sequence[str],
+    more: str = "",
 ) -> Callable[[Callable[..., object]], Command]:
     """Make a command of a function ``(run, own arguments...) -> result``."""
-    return lambda function: Command(name=name, function=function, options=options)
+    return lambda function: Command(
+        name=name, function=function, options=options, examples=examples, more=more
+    )
+
+
+def _suggest(table: str, warehouse: str) -> None:
+    """Refuse a short name that no catalog is known for, if it looks like another name of a table.
+
+    Raises:
+        InvalidInputError: There is a folder of this name, or such a table in the embedded catalog.
+    """
+    from lakesieve.tables.listing import table_names
+    from lakesieve.tables.names import format_of
+
+    likely = [name for name in table_names(warehouse=warehouse) if name.endswith(f".{table}")]
+    if Path(table).is_dir():
+        likely.append(f"{format_of(table)}:{table}")
+    if likely:
+        raise InvalidInputError(
+            f"{table} is in no known catalog.",
+            kind=ErrorKind.NOT_A_TABLE,
+            hint=f"Did you mean {' or '.join(likely)}?",
+        )
+
+
+def _expanded(parameter: inspect.Parameter) -> list[inspect.Parameter]:
+    """Return a parameter; for a group of options that commands share, each option of it."""
+    if not is_dataclass(parameter.annotation):
+        return [parameter]
+    hints = get_type_hints(parameter.annotation, include_extras=True)
+    return [_parameter(one, hints) for one in fields(parameter.annotation)]
+
+
+def _parameter(one: Field[Any], hints: Mapping[str, Any]) -> inspect.Parameter:
+    default = inspect.Parameter.empty if one.default is MISSING else one.default
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(one.name, keyword, annotation=hints[one.name], default=default)
+
+
+_JSON_ALONE = inspect.Parameter(
+    "formats",
+    inspect.Parameter.KEYWORD_ONLY,
+    annotation=Annotated[list[str] | None, option("Only `json`.", "--format", hidden=True)],
+    default=None,
+)
+"""``--format json`` of the commands that set up no format of tables."""
+
+
+def _settle(context: typer.Context, given: dict[str, Any]) -> None:
+    """Bring the options that belong together into line."""
+    formats = given.get("formats")
+    if formats and "json" in formats:
+        # where other programs say --format json
+        given |= {"json": True, "formats": [name for name in formats if name != "json"] or None}
+    typed, variable = _sources(context, "warehouse", "catalog")
+    if typed == "COMMANDLINE" and variable == "ENVIRONMENT":
+        # what was typed wins over a variable that names another catalog
+        given["catalog"] = None
+
+
+def _sources(context: typer.Context, *names: str) -> list[str]:
+    """Return where each option comes from: ``COMMANDLINE``, ``ENVIRONMENT``, ``DEFAULT``."""
+    sources = map(context.get_parameter_source, names)
+    return ["" if source is None else source.name for source in sources]
 
 
 def _texts(given: Iterable[Any]) -> list[str]:

@@ -23,43 +23,43 @@ _DEFAULT = ServerSettings()
 Catalog = Annotated[
     str | None,
     option(
-        "A catalog of PyIceberg's configuration, or the address of a REST catalog; by "
-        "default the embedded one.",
+        "Serve this catalog of PyIceberg's configuration, or stand in front of the REST catalog at "
+        "this address; by default serve the embedded catalog.",
         metavar="NAME|URI",
+        envvar="LAKESIEVE_CATALOG",
     ),
 ]
 NoAuth = Annotated[
     bool,
     option(
-        "Listen for other machines although nothing checks who calls: all who reach the "
-        "server read the tables' metadata and commit.",
+        "Listen for other machines although nobody checks callers: everyone may read and commit.",
         "--no-auth",
     ),
 ]
 OwnCredentials = Annotated[
     bool,
     option(
-        "In front of a REST catalog that lends no credentials: read tables' metadata with "
-        "those of this server. Every caller may then read what the server may.",
+        "Read metadata with this server's rights if a REST catalog lends none: every caller may "
+        "then read what the server may.",
         "--own-credentials",
     ),
 ]
 Check = Annotated[
     str | None,
     option(
-        "Serve nothing: show what a client of a running server would see.",
+        "Serve nothing: show what a client of the running server at this address sees.",
         metavar="URI",
         **_CHECK,
     ),
 ]
 Locations = Annotated[
     list[str] | None,
-    option("A further root to search for indexes.", "--location", metavar="URI"),
+    option("Also search this folder for indexes.", "--location", metavar="URI"),
 ]
 Memory = Annotated[int, option("Megabytes of manifests that each process keeps.", min=16)]
 Tokens = Annotated[
     str | None,
-    option("Bearer tokens, one a line; other callers are refused.", metavar="FILE"),
+    option("File of bearer tokens, one a line; other callers are refused.", metavar="FILE"),
 ]
 TableOfServer = Annotated[
     str | None, argument("[TABLE]", "With --check: a table, such as `db.orders`.")
@@ -68,30 +68,51 @@ LogFilters = Annotated[
     bool, option("Log the filters of plans, with their values.", "--log-filters")
 ]
 Mode = Annotated[str, option("Who plans scans: `server`, `client`, or `either`.")]
-LogFormat = Annotated[str, option("Lines of the log: `text` or `json`.")]
-Concurrency = Annotated[int, option("Answers that each process makes at once.", min=1)]
-Warehouse = Annotated[str, option("Directory of the embedded Iceberg catalog.", metavar="DIR")]
-Certificate = Annotated[str | None, option("A certificate, for TLS.", metavar="FILE")]
-Token = Annotated[str | None, option("A bearer token.", metavar="TOKEN", **_CHECK)]
-Port = Annotated[int, option("Port on which to listen.", min=1, max=65535)]
-Workers = Annotated[int, option("How many processes.", min=1)]
+LogFormat = Annotated[str, option("Format of the log's lines: `text` or `json`.")]
+Concurrency = Annotated[
+    int, option("Requests that each process answers at once; further ones get 503.", min=1)
+]
+Warehouse = Annotated[
+    str,
+    option("Folder of the embedded Iceberg catalog.", metavar="DIR", envvar="LAKESIEVE_WAREHOUSE"),
+]
+Certificate = Annotated[str | None, option("File of a certificate, for TLS.", metavar="FILE")]
+Key = Annotated[str | None, option("File of the certificate's key.", metavar="FILE")]
+Token = Annotated[
+    str | None, option("Bearer token for the running server.", metavar="TOKEN", **_CHECK)
+]
+Host = Annotated[str, option("Address at which the server listens.")]
+Port = Annotated[int, option("Port at which the server listens.", min=1, max=65535)]
+Workers = Annotated[int, option("Number of processes.", min=1)]
 
 
-@command("serve", WITHOUT_SESSION)
+@command(
+    "serve",
+    WITHOUT_SESSION,
+    examples=(
+        "serve --warehouse warehouse --port 8181 --location s3://bucket/indexes",
+        "serve --catalog https://catalog.example.com --workers 4 --memory 4096 --own-credentials",
+        "serve --host 0.0.0.0 --tokens tokens.txt --certificate server.pem --key server.key",
+        "serve --host 0.0.0.0 --no-auth --concurrency 200 --mode either",
+        "serve --catalog glue --log-format json --log-filters",
+        "serve --check http://127.0.0.1:8181 shop.orders --token secret",
+    ),
+    more="serve.md",
+)
 def serve(
     run: Run,
     table: TableOfServer = None,
     *,
     catalog: Catalog = _DEFAULT.catalog,
     warehouse: Warehouse = _DEFAULT.warehouse,
-    host: Annotated[str, option("Address on which to listen.")] = _DEFAULT.host,
+    host: Host = _DEFAULT.host,
     port: Port = _DEFAULT.port,
     workers: Workers = _DEFAULT.workers,
     mode: Mode = _DEFAULT.mode,
     locations: Locations = None,
     memory: Memory = _DEFAULT.memory >> 20,
     certificate: Certificate = None,
-    key: Annotated[str | None, option("The certificate's key.", metavar="FILE")] = None,
+    key: Key = None,
     tokens: Tokens = None,
     no_auth: NoAuth = False,
     concurrency: Concurrency = _DEFAULT.concurrency,
@@ -101,7 +122,11 @@ def serve(
     check: Check = None,
     token: Token = None,
 ) -> ServerCheck | None:
-    """Serve a REST catalog that plans scans with indexes, for every Iceberg client."""
+    """Serve a REST catalog that plans scans with indexes, for every Iceberg client.
+
+    The server runs until SIGINT or SIGTERM. It listens for this machine alone, unless `--host`
+    says otherwise; then `--tokens`, a REST catalog that checks callers, or `--no-auth` is needed.
+    """
     if (check is None) != (table is None):
         raise typer.BadParameter("--check and TABLE need each other", param_hint="--check")
     if check is not None and table is not None:
@@ -136,8 +161,8 @@ def _start(run: Run, settings: ServerSettings) -> None:
     _insist("--log-format", settings.log_format, FORMATS)
     shown = settings.catalog or f"the tables in {settings.warehouse}"
     scheme = "https" if settings.certificate else "http"
-    run.output.say(f"Serving {shown} at {scheme}://{settings.host}:{settings.port} ...")
-    start(settings)
+    message = f"Serving {shown} at {scheme}://{settings.host}:{settings.port} ..."
+    start(settings, announce=lambda: run.output.say(message))
 
 
 def _insist(option_name: str, value: str, choices: Sequence[str]) -> None:
@@ -153,20 +178,30 @@ def _checked(address: str, table: str, token: str | None) -> ServerCheck:
     return ServerCheck(address=address, table=table, **check_server(address, table, token))
 
 
-@command("spark-jar", WITHOUT_SESSION)
+@command(
+    "spark-jar",
+    WITHOUT_SESSION,
+    examples=(
+        "spark-jar --output lakesieve-spark.jar",
+        "spark-jar --spark 3.5 --output lakesieve-spark-3.5.jar",
+    ),
+    more="sessions.md",
+)
 def spark_jar(
     _run: Run,
-    output: Annotated[Path, option("The file to write.", dir_okay=False, metavar="FILE")] = Path(
-        "lakesieve-spark.jar"
-    ),
+    output: Annotated[
+        Path, option("Write the jar to this file.", dir_okay=False, metavar="FILE")
+    ] = Path("lakesieve-spark.jar"),
     spark: Annotated[
         str | None,
-        option(
-            "The session's Spark, such as 4.1; by default the installed one.", metavar="VERSION"
-        ),
+        option("Version of the session's Spark: by default the installed one.", metavar="VERSION"),
     ] = None,
 ) -> JarInfo:
-    """Write the jar with which any Spark session skips files: Connect, Thrift, Scala, spark-sql."""
+    """Write the jar with which Spark sessions without Python skip files.
+
+    Use it for Spark Connect, Thrift servers, `spark-sql` and jobs in Scala or Java. With `--spark`
+    the command needs neither Java nor PySpark.
+    """
     from lakesieve.spark.extension.jar import write_jar
 
     return write_jar(output, spark=spark)

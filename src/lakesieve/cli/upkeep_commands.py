@@ -1,62 +1,121 @@
-"""Commands that keep tables up: declared indexes, and equality deletes; once, or until stopped."""
+"""Commands that keep indexes up with their tables, and repair and drop them."""
 
 from __future__ import annotations
 
-import re
-import signal
-import threading
+from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated
-
-import typer
 
 import lakesieve as ls
 from lakesieve.cli.command import WITHOUT_LOCATION, Run, command
-from lakesieve.cli.options import TableName, Version, option
-from lakesieve.defaults import ADDRESS
-from lakesieve.errors import (
-    CommitConflictError,
-    ErrorKind,
-    InvalidInputError,
-    LakesieveError,
-    StorageError,
+from lakesieve.cli.look_commands import or_say
+from lakesieve.cli.options import (
+    DryRun,
+    IndexName,
+    TableName,
+    Watch,
+    argument,
+    index_argument,
+    option,
 )
+from lakesieve.cli.watching import repeat, seconds_between
+from lakesieve.defaults import ADDRESS, RETAIN_COMMITS, SAFETY_AGE
+from lakesieve.errors import ErrorKind, InvalidInputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import FrameType
 
-    from lakesieve.cli.session import Session
     from lakesieve.index.maintenance import MaintenanceStep, TableMaintenance
+    from lakesieve.index.result import CompactionResult, IndexInfo, RefreshResult
+    from lakesieve.report import DroppedIndex, IndexCheck
     from lakesieve.report.maintenance_metrics import MaintenanceMetrics
-    from lakesieve.spark.deletes.result import Conversion, ConversionProgress, DeleteStatus
-
-_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+    from lakesieve.store import Repaired, Vacuumed
+    from lakesieve.tables import TableReader
 
 
-@command("maintain", WITHOUT_LOCATION)
+@command(
+    "refresh",
+    examples=(
+        "refresh lake.tpch.lineitem",
+        "refresh lake.tpch.lineitem l_orderkey --all-refs",
+        "refresh lake.tpch.lineitem --dry-run",
+    ),
+    more="maintain.md",
+)
+def refresh(
+    run: Run,
+    table: TableName,
+    index: Annotated[
+        str | None, index_argument("[INDEX]", "Name of an index: by default all of the table.")
+    ] = None,
+    all_refs: Annotated[
+        bool, option("Also index the data files of all branches and tags.", "--all-refs")
+    ] = False,
+    dry_run: DryRun = False,
+) -> list[RefreshResult]:
+    """Index the data files that an index, or every index, does not cover yet.
+
+    Only new data files are read, once for all indexes. If one index fails, the others are still
+    refreshed.
+    """
+
+    def check(reader: TableReader) -> None:
+        from lakesieve.index.access import without_engine
+
+        if index is not None:
+            without_engine(**run.catalogs()).index_storage(reader, index, run.location)
+
+    spark = run.session(table, check=check)
+    with run.output.building(f"Refreshing {index or 'all indexes'} of {table}") as progress:
+        done = ls.refresh_indexes(
+            table,
+            None if index is None else [index],
+            spark=spark,
+            location=run.location,
+            all_refs=all_refs,
+            dry_run=dry_run,
+            progress=progress,
+        )
+    return or_say(run, table, done)
+
+
+@command(
+    "maintain",
+    WITHOUT_LOCATION,
+    examples=(
+        "maintain lakesieve.toml --dry-run",
+        "maintain lakesieve.toml --watch 5m --metrics-port 9100 --metrics-host 0.0.0.0",
+    ),
+    more="maintain.md",
+)
 def maintain(
     run: Run,
     file: Annotated[
-        str, typer.Argument(metavar="[FILE]", help="Declares tables and their indexes.")
+        str, argument("[FILE]", "File that declares tables and their indexes.")
     ] = "lakesieve.toml",
     *,
-    watch: Annotated[
-        str | None, option("Do it again after 30s, 5m or 1h, until stopped.", metavar="INTERVAL")
-    ] = None,
+    watch: Watch = None,
     metrics_port: Annotated[
         int | None,
-        option("With --watch: serve metrics for Prometheus there.", min=1, max=65535, metavar="N"),
+        option(
+            "Serve metrics for Prometheus at this port, with --watch.",
+            min=1,
+            max=65535,
+            metavar="N",
+        ),
     ] = None,
     metrics_host: Annotated[
-        str, option("Address on which metrics are served.", metavar="ADDRESS")
+        str, option("Serve the metrics at this address.", metavar="ADDRESS")
     ] = ADDRESS,
-    dry_run: Annotated[bool, option("Only show what is due.", "--dry-run")] = False,
+    dry_run: DryRun = False,
 ) -> list[TableMaintenance] | None:
-    """Create, refresh, compact and vacuum the indexes that a file declares."""
+    """Create, refresh, compact and vacuum the indexes that a file declares.
+
+    The file is `lakesieve.toml` by default. The exit status is 1 if a step failed. With `--watch`
+    the first SIGTERM or Ctrl+C ends the command after the current step.
+    """
     from lakesieve.index.declared import read_declarations
 
-    seconds = _interval(watch, dry_run=dry_run)
+    seconds = seconds_between(watch, dry_run=dry_run)
     if metrics_port is not None and watch is None:
         raise InvalidInputError(
             "A single round serves no metrics.",
@@ -65,7 +124,7 @@ def maintain(
         )
     tables = read_declarations(file)
     metrics = None if metrics_port is None else _metrics(metrics_port, metrics_host)
-    spark = run.session(tables=[table.name for table in tables])
+    spark = run.session(formats_of=[table.name for table in tables])
 
     def observe(table: str, step: MaintenanceStep) -> None:
         from lakesieve.report import step_line
@@ -83,7 +142,7 @@ def maintain(
             if metrics is not None:
                 metrics.observe(done)
 
-    _repeat(run, seconds, once)
+    repeat(run, seconds, once)
     return None
 
 
@@ -95,143 +154,131 @@ def _metrics(port: int, host: str) -> MaintenanceMetrics:
     return metrics
 
 
-@command("deletes status", WITHOUT_LOCATION)
-def deletes_status(
-    run: Run,
-    table: TableName,
-    version: Version = None,
-    no_keys: Annotated[
-        bool, option("Do not count keys, which reads the delete files.", "--no-keys")
-    ] = False,
-) -> DeleteStatus:
-    """Show what the deletes of a table cost its readers."""
-    return ls.deletes.status(table, spark=run.session(), version=version, count_keys=not no_keys)
+@command(
+    "compact",
+    examples=("compact lake.tpch.lineitem l_orderkey --dry-run",),
+)
+def compact(
+    run: Run, table: TableName, index: IndexName, dry_run: DryRun = False
+) -> CompactionResult:
+    """Merge the segments of an index into as few as possible.
 
-
-@command("deletes convert")
-def deletes_convert(
-    run: Run,
-    table: TableName,
-    *,
-    branch: Annotated[
-        str | None,
-        option("The branch; by default that of the current version.", metavar="NAME"),
-    ] = None,
-    partial_progress: Annotated[
-        bool, option("Commit each partition as it is done.", "--partial-progress")
-    ] = False,
-    watch: Annotated[
-        str | None,
-        option(
-            "Refresh the indexes, convert, and again after 30s, 5m or 1h, until stopped.",
-            metavar="INTERVAL",
-        ),
-    ] = None,
-    dry_run: Annotated[
-        bool, option("Only plan, and show what there is to do.", "--dry-run")
-    ] = False,
-) -> Conversion | None:
-    """Replace equality deletes by position deletes (v2) or deletion vectors (v3)."""
-    seconds = _interval(watch, dry_run=dry_run)
-    spark = run.session()
-
-    def once() -> Conversion:
-        return ls.deletes.convert(
-            table,
-            spark=spark,
-            branch=branch,
-            location=run.location,
-            dry_run=dry_run,
-            partial_progress=partial_progress,
-            progress=_teller(run),
-        )
-
-    if seconds is None:
-        return once()
-    _repeat(run, seconds, lambda _: _refresh_and_convert(run, spark, table, once))
-    return None
-
-
-def _refresh_and_convert(
-    run: Run, spark: Session, table: str, convert: Callable[[], Conversion]
-) -> None:
-    """Do one round; what may pass by itself is reported and left to the next."""
-    from lakesieve.report import units
-
-    for info in ls.list_indexes(table, spark=spark, location=run.location):
-        try:
-            index = ls.open_index(table, info.name, spark=spark, location=run.location)
-            refreshed = index.refresh()
-        except LakesieveError as error:
-            run.output.error(f"The index {info.name} was not refreshed: {error}")
-        else:
-            run.output.say(f"{info.name}: {units.plural(refreshed.files, 'file')} indexed")
-    try:
-        done = convert()
-    except (CommitConflictError, StorageError) as error:
-        run.output.error(str(error))
-        return
-    if done.commits:
-        run.output.result(done)
-    else:
-        run.output.say("Nothing to convert.")
-
-
-def _teller(run: Run) -> Callable[[ConversionProgress], None]:
-    from lakesieve.report import units
-
-    def tell(report: ConversionProgress) -> None:
-        of = f" {report.units_done + 1} of {report.units_total}" if report.phase == "write" else ""
-        marked = f"{units.plural(report.positions, 'row')} marked"
-        run.output.say(f"{report.phase}{of}: {marked}, {units.duration(report.seconds)}")
-
-    return tell
-
-
-def _interval(watch: str | None, *, dry_run: bool) -> float | None:
-    """Read an interval such as ``30s``, ``5m`` or ``1h`` in seconds; a bare number is seconds."""
-    if watch is None:
-        return None
-    if dry_run:
-        raise InvalidInputError(
-            "A dry run is not watched.",
-            kind=ErrorKind.INVALID_ARGUMENT,
-            hint="Give --watch or --dry-run, not both.",
-        )
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", watch.strip())
-    seconds = float(found[1]) * _UNITS[found[2]] if found else 0.0
-    if seconds <= 0:
-        raise InvalidInputError(
-            f"{watch!r} is not an interval.",
-            kind=ErrorKind.INVALID_ARGUMENT,
-            hint="Write it as 30s, 5m or 1h.",
-        )
-    return seconds
-
-
-def _repeat(run: Run, seconds: float, act: Callable[[Callable[[], bool]], None]) -> None:
-    """Act at once and then at intervals, counted from the end of one act to the next.
-
-    The first SIGINT or SIGTERM ends it after the current act; a second one does what it did before.
-    ``act`` is given a function that says whether to go on, for an act of several steps.
+    The command reads the index alone, and drops data files that no version of the table holds.
+    Queries go on meanwhile.
     """
-    stop = threading.Event()
-    before = {number: signal.getsignal(number) for number in _SIGNALS}
+    return _open(run, table, index).compact(dry_run=dry_run)
 
-    def restore() -> None:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
-    def on_signal(_number: int, _frame: FrameType | None) -> None:
-        stop.set()
-        restore()
+@command(
+    "verify",
+    examples=(
+        "verify lake.tpch.lineitem l_orderkey",
+        "verify lake.tpch.lineitem l_orderkey --files 2",
+        "verify lake.tpch.lineitem l_orderkey --all",
+    ),
+)
+def verify(
+    run: Run,
+    table: TableName,
+    index: IndexName,
+    files: Annotated[
+        int,
+        option("Also read this many data files and look up all of their keys.", min=0),
+    ] = 0,
+    all_files: Annotated[
+        bool, option("Also read all covered data files and look up all of their keys.", "--all")
+    ] = False,
+) -> IndexCheck:
+    """Check every checksum of an index, and on request its keys.
 
-    for number in _SIGNALS:
-        signal.signal(number, on_signal)
-    try:
-        while not stop.is_set():
-            act(lambda: not stop.is_set())
-            stop.wait(seconds)
-    finally:
-        restore()
-    run.output.say("Stopped.")
+    `--files` and `--all` start Spark. They prove that the index names the data file of every key
+    that was read. The exit status is 1 if something is wrong.
+    """
+    from lakesieve.report import IndexCheck
+
+    if not (files or all_files):
+        stored = _open(run, table, index).verify()
+        return IndexCheck(index=index, table=table, stored=stored, rows=None)
+    spark = run.session(table)
+    opened = ls.open_index(table, index, spark=spark, location=run.location)
+    stored, rows = opened.verify(), None
+    if not stored.damaged:
+        with run.output.building(f"Verifying {index} of {table}") as progress:
+            rows = opened.verify_rows(files=None if all_files else files, progress=progress)
+    return IndexCheck(index=index, table=table, stored=stored, rows=rows)
+
+
+@command("repair", examples=("repair lake.tpch.lineitem l_orderkey --dry-run",))
+def repair(run: Run, table: TableName, index: IndexName, dry_run: DryRun = False) -> Repaired:
+    """Make a damaged index usable again from its undamaged parts.
+
+    Data files that only damaged parts covered are read by every query until the next refresh.
+    """
+    return ls.repair_index(table, index, dry_run=dry_run, **run.reach(table))
+
+
+@command(
+    "vacuum",
+    examples=(
+        "vacuum lake.tpch.lineitem l_orderkey --dry-run",
+        "vacuum lake.tpch.lineitem l_orderkey --retain 3 --hours 48",
+    ),
+)
+def vacuum(
+    run: Run,
+    table: TableName,
+    index: IndexName,
+    *,
+    retain: Annotated[
+        int, option("Keep the states after this many last commits.", min=1, metavar="N")
+    ] = RETAIN_COMMITS,
+    hours: Annotated[
+        float, option("Keep everything younger: longer than any build or query takes.", min=0)
+    ] = SAFETY_AGE / timedelta(hours=1),
+    dry_run: DryRun = False,
+) -> Vacuumed:
+    """Delete what no kept commit of an index needs, and leftovers of stopped builds."""
+    return _open(run, table, index).vacuum(
+        retain_commits=retain, older_than=timedelta(hours=hours), dry_run=dry_run
+    )
+
+
+@command("rollback", examples=("rollback lake.tpch.lineitem l_orderkey 4",))
+def rollback(
+    run: Run,
+    table: TableName,
+    index: IndexName,
+    commit: Annotated[int, argument("COMMIT", "Number of a commit in `lakesieve history`.")],
+) -> IndexInfo:
+    """Return an index to its state after an earlier commit, by a new commit.
+
+    Data files that the earlier state did not cover are read by every query until the next refresh.
+    """
+    return _open(run, table, index).rollback(commit)
+
+
+@command(
+    "drop",
+    examples=("drop lake.shop.orders customer --dry-run", "drop lake.shop.orders customer --force"),
+)
+def drop(
+    run: Run,
+    table: TableName,
+    index: IndexName,
+    force: Annotated[
+        bool, option("Also drop an index whose clones then become unusable.", "--force")
+    ] = False,
+    dry_run: DryRun = False,
+) -> DroppedIndex:
+    """Delete an index, but nothing of its table."""
+    from lakesieve.report import DroppedIndex
+
+    opened = _open(run, table, index)
+    if not dry_run:
+        opened.drop(force=force)
+    return DroppedIndex(table=table, name=index, dry_run=dry_run)
+
+
+def _open(run: Run, table: str, index: str) -> ls.Index:
+    opened: ls.Index = ls.open_index(table, index, **run.reach(table))
+    return opened

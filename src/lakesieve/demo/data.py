@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lakesieve.errors import ErrorKind, LakesieveError, SetupError
+from lakesieve.errors import ErrorKind, LakesieveError, SetupError, not_installed
 from lakesieve.spark.versions.spark_versions import by_number
 
 if TYPE_CHECKING:
@@ -76,6 +76,19 @@ def _loaded(spark: SparkSession, marker: Path, scale: float) -> DemoTable | None
     return loaded if loaded.snapshot in {row.snapshot_id for row in snapshots} else None
 
 
+def generator() -> str:
+    """Return the program that generates the data.
+
+    Raises:
+        SetupError: It is not installed.
+    """
+    beside = Path(sys.executable).with_name("tpchgen-cli")
+    command = str(beside) if beside.exists() else shutil.which("tpchgen-cli")
+    if command is None:
+        raise not_installed("tpchgen-cli, which generates the demo's data, was not found.", "demo")
+    return command
+
+
 def generate(target: Path, scale: float, *, part: tuple[int, int] | None = None) -> None:
     """Write TPC-H lineitem as Parquet files into ``target / "lineitem"``.
 
@@ -85,15 +98,7 @@ def generate(target: Path, scale: float, *, part: tuple[int, int] | None = None)
         part: One part alone, from 1, and of how many parts. By default all rows in eight files for
             each unit of scale, at least four.
     """
-    beside = Path(sys.executable).with_name("tpchgen-cli")
-    command = str(beside) if beside.exists() else shutil.which("tpchgen-cli")
-    hint = "Install it with: pip install 'lakesieve[demo]'"
-    if command is None:
-        raise SetupError(
-            "tpchgen-cli, which generates the demo's data, was not found.",
-            kind=ErrorKind.DEPENDENCY_MISSING,
-            hint=hint,
-        )
+    command = generator()
     number, parts = part or (None, max(4, round(8 * scale)))
     only = () if number is None else ("--part", str(number))
     done = subprocess.run(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from lakesieve.index.shown import Shown
 
@@ -81,6 +81,10 @@ class IndexInfo(Shown):
         table_version: The table version that was indexed last.
         budget: What it may cost or how wrong it may be; none for an exact index.
         compaction: How many deltas there may be before they are merged, or ``auto``.
+        live_files: Data files of the table's current version; ``None`` here and below where
+            freshness was not asked for.
+        covered_files: How many of the live data files the index covers.
+        committed_at: When the newest commit was made, ISO 8601 in UTC.
 
     Examples:
         >>> info = index.info()
@@ -107,11 +111,15 @@ class IndexInfo(Shown):
     table_version: str
     budget: str
     compaction: str
+    live_files: int | None = None
+    covered_files: int | None = None
+    committed_at: str | None = None
 
     @classmethod
     def of(cls, snapshot: Snapshot, table: str, location: str) -> Self:
         """Sum up one state of an index."""
-        definition, totals = snapshot.definition, snapshot.totals()
+        definition = snapshot.definition
+        totals: dict[str, Any] = dict(snapshot.totals())
         rows = sum(entry.records for entry in snapshot.catalogues)
         return cls(
             name=definition.name,

@@ -97,7 +97,10 @@ class _Binder:
                 return Or(args=tuple(self.bind(arg) for arg in expr.args))
             case Not():
                 return Not(arg=self.bind(expr.arg))
-            case Constant() | Unknown():
+            case Unknown():
+                self._check_quotes(expr)
+                return expr
+            case Constant():
                 return expr
         column = self._column(expr.column)
         if column is None:
@@ -115,13 +118,9 @@ class _Binder:
             return Unknown(text=unclear.text)
 
     def _column(self, path: tuple[str, ...]) -> ColumnType | None:
-        if path in self._columns:
-            return self._columns[path]
-        folded = self._folded.get(tuple(part.lower() for part in path), [])
-        if len(folded) == 1:
-            return self._columns[folded[0]]
-        if not self._strict:
-            return None
+        column = self._known(path)
+        if column is not None or not self._strict:
+            return column
         names = [".".join(column_path) for column_path in self._columns]
         near = difflib.get_close_matches(".".join(path), names) or sorted(names)
         raise NotFoundError(
@@ -129,6 +128,32 @@ class _Binder:
             kind=ErrorKind.COLUMN_NOT_FOUND,
             hint=f"Did you mean one of: {', '.join(near[:20])}?",
         )
+
+    def _known(self, path: tuple[str, ...]) -> ColumnType | None:
+        if path in self._columns:
+            return self._columns[path]
+        folded = self._folded.get(tuple(part.lower() for part in path), [])
+        return self._columns[folded[0]] if len(folded) == 1 else None
+
+    def _check_quotes(self, unknown: Unknown) -> None:
+        """Refuse text without its quotes, which SQL reads as a column or as a subtraction."""
+        if not self._strict:
+            return
+        missing = [path for path in unknown.compared if self._known(path) is None]
+        names = [".".join(column_path) for column_path in self._columns]
+        texts = [
+            text for text in map(".".join, missing) if not difflib.get_close_matches(text, names)
+        ]
+        if missing and not texts:
+            # a name much like that of a column is a mistyped column
+            self._column(missing[0])
+        for text in (*texts, *unknown.bare_dates):
+            what = f"There is no column {text}." if text in texts else f"{text} is a subtraction."
+            raise InvalidInputError(
+                what,
+                kind=ErrorKind.INVALID_PREDICATE,
+                hint=f"Did you mean '{text}'? Text and dates stand in quotes.",
+            )
 
     def _condition(
         self, expr: Compare | In | IsNull | Keys | NullSafeEqual | StartsWith, column: ColumnType

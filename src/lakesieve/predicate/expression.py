@@ -89,6 +89,10 @@ class Unknown:
     """A condition that is not understood. It may be true of any row."""
 
     text: str
+    # columns that it compares with each other; one of them may be text whose quotes were forgotten
+    compared: tuple[tuple[str, ...], ...] = ()
+    # subtractions such as 2026-01-31, which are dates whose quotes were forgotten
+    bare_dates: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

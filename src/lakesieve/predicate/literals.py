@@ -237,7 +237,7 @@ def _begin_of_day(text: str, kind: str, timezone: str) -> Bound | None:
     if not kind.startswith("timestamp"):
         return None
     if not kind.startswith("timestamp_ntz") and not _is_steady(
-        datetime.fromisoformat(text), _zone_of(timezone)
+        datetime.fromisoformat(text), zone_of(timezone)
     ):
         return None
     return _fitting(_timestamp(text, "date_text", kind, timezone))
@@ -261,13 +261,13 @@ def _timestamp(text: str, written: str, kind: str, timezone: str) -> Bound | Non
     except ValueError:
         return None
     if is_local:
-        if written == "timestamp_text" and not _is_steady(stamp, _zone_of(timezone)):
+        if written == "timestamp_text" and not _is_steady(stamp, zone_of(timezone)):
             return None
         stamp = stamp.replace(tzinfo=UTC)
     elif zone is None:
         # Spark reads a local time that a clock change skips or repeats with the offset before the
         # change, which is what fold=0 means.
-        stamp = stamp.replace(tzinfo=_zone_of(timezone))
+        stamp = stamp.replace(tzinfo=zone_of(timezone))
     since = stamp - datetime(1970, 1, 1, tzinfo=UTC)
     seconds = since.days * 86400 + since.seconds
     return Bound(code=seconds * 10**digits + int((fraction or "").ljust(digits, "0")))
@@ -287,7 +287,7 @@ def _is_steady(stamp: datetime, zone: tzinfo) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _zone_of(name: str) -> tzinfo:
+def zone_of(name: str) -> tzinfo:
     """Return the time zone of a name such as ``Europe/Berlin``, ``+01:00`` or ``UTC-8``."""
     match = _OFFSET.fullmatch(_FIXED.get(name, name))
     try:
@@ -302,6 +302,6 @@ def _zone_of(name: str) -> tzinfo:
         raise InvalidInputError(
             f"The time zone {name!r} is unknown.",
             kind=ErrorKind.INVALID_ARGUMENT,
-            hint="Set spark.sql.session.timeZone to a region such as Europe/Berlin or an offset "
-            "such as +01:00, or write times with their offset.",
+            hint="Give a region such as Europe/Berlin or an offset such as +01:00, or write times "
+            "with their offset. Spark's own zone is spark.sql.session.timeZone.",
         ) from error

@@ -49,6 +49,12 @@ _OPERATORS: dict[type[Expression], str] = {
 }
 
 
+_COMPARISONS = frozenset(
+    (*_OPERATORS, sql.NEQ, sql.NullSafeEQ, sql.Between, sql.In, sql.Like, sql.ILike)
+)
+"""Kinds of conditions whose sides are compared with each other."""
+
+
 def parse_sql(text: str) -> Expr:
     """Parse a predicate such as ``a = 5 AND s LIKE 'x%'``.
 
@@ -62,6 +68,8 @@ def parse_sql(text: str) -> Expr:
         raise _invalid(
             f"The predicate is too long: {len(text)} characters.", "Use idx.locate for bulk keys."
         )
+    if not text.strip():
+        raise _invalid("The predicate is empty.")
     try:
         # parsed as a whole query, so that text which closes the condition early is detected
         query = sqlglot.parse(f"{_QUERY}{text}\n", dialect="spark")
@@ -127,7 +135,32 @@ def _expr(node: Expression, depth: int) -> Expr:
             return Constant(value=None)
         case sql.Column() | sql.Dot():
             return _truth_of(node)
-    return _leaf(node) or Unknown(text=_short(node.sql(dialect="spark")))
+    return _leaf(node) or _unknown(node)
+
+
+def _unknown(node: Expression) -> Unknown:
+    """Return a condition that no index answers, with what looks like text without quotes in it."""
+    compared: list[tuple[str, ...]] = []
+    dates: list[str] = []
+    for operand in _operands(node) if type(node) in _COMPARISONS else ():
+        column = _column(operand)
+        if column is not None:
+            compared.append(column)
+        elif isinstance(operand, sql.Sub):
+            written = "".join(operand.sql(dialect="spark").split())
+            dates += [written] if _DAY.fullmatch(written) else []
+    return Unknown(
+        text=_short(node.sql(dialect="spark")),
+        # a column that is compared with no other one is missing for other reasons
+        compared=tuple(compared) if len(compared) > 1 else (),
+        bare_dates=tuple(dates),
+    )
+
+
+def _operands(node: Expression) -> list[Expression]:
+    """Return what a comparison compares."""
+    sides = [node.args.get(name) for name in ("this", "expression", "low", "high")]
+    return [side for side in (*sides, *node.expressions) if isinstance(side, sql.Expression)]
 
 
 def _truth_of(node: Expression) -> Expr:

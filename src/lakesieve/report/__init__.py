@@ -12,6 +12,7 @@ from lakesieve.report.command_results import (
     DuplicateKeys,
     Explanation,
     IndexCheck,
+    ListedTable,
     ServerCheck,
     WrittenPage,
 )
@@ -27,6 +28,7 @@ __all__ = [
     "DuplicateKeys",
     "Explanation",
     "IndexCheck",
+    "ListedTable",
     "Output",
     "ServerCheck",
     "WrittenPage",

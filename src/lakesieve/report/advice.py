@@ -71,17 +71,18 @@ def column_cells(one: ColumnAdvice) -> tuple[str, ...]:
         ", ".join(one.columns),
         str(one.verdict),
         units.count(one.queries),
-        _between(one.files_now, "files"),
-        _between(one.files_then, "files"),
-        _between(one.seconds_saved, "seconds"),
-        _between(one.index_bytes, "bytes"),
-        _between(one.build_seconds, "seconds"),
-        _between(one.refresh_seconds, "seconds"),
-        "never" if one.payback_days is None else _between(one.payback_days, "days"),
+        between(one.files_now, "files"),
+        between(one.files_then, "files"),
+        between(one.seconds_saved, "seconds"),
+        between(one.index_bytes, "bytes"),
+        between(one.build_seconds, "seconds"),
+        between(one.refresh_seconds, "seconds"),
+        "never" if one.payback_days is None else between(one.payback_days, "days"),
     )
 
 
-def _between(estimate: Estimate, kind: str) -> str:
+def between(estimate: Estimate, kind: str) -> str:
+    """Write an estimate, with its bounds if it was not measured."""
     value = units.figure(estimate.value, kind)
     if estimate.is_exact:
         return value
@@ -91,10 +92,10 @@ def _between(estimate: Estimate, kind: str) -> str:
 def _check_cells(check: AdviceCheck) -> tuple[str, ...]:
     return (
         check.index,
-        _between(check.files_predicted, "files"),
+        between(check.files_predicted, "files"),
         units.figure(check.files_measured, "files"),
         units.percent(check.files_error, 1),
-        _between(check.bytes_predicted, "bytes"),
+        between(check.bytes_predicted, "bytes"),
         units.figure(check.bytes_measured, "bytes"),
         units.percent(check.bytes_error, 1),
     )

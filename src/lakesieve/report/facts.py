@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 from functools import singledispatch
 from typing import TYPE_CHECKING
 
+from lakesieve.advisor.result import IndexEstimate
 from lakesieve.index.key_results import KeyCheck
 from lakesieve.index.result import IndexInfo, RowChange, TableStatus
+from lakesieve.report.advice import between
 from lakesieve.report.command_results import AbsentKeys, DuplicateKeys, ServerCheck
-from lakesieve.report.units import count, duration, percent, plural, size
+from lakesieve.report.units import ago, count, duration, figure, percent, plural, size
 from lakesieve.spark.deletes.result import Conversion, DeleteStatus, FieldSet
 from lakesieve.spark.extension.result import EXTENSION, JarInfo
 
@@ -40,8 +43,9 @@ def _(result: IndexInfo) -> Facts:
         ("columns", ", ".join(f"{name} {type_}" for name, type_ in columns)),
         ("location", result.location),
         ("created", result.created_at),
-        ("commit", str(result.commit)),
+        ("commit", ", ".join(filter(None, (str(result.commit), ago(result.committed_at))))),
         ("table version", result.table_version or _EMPTY),
+        *_freshness(result),
         ("covers", f"{plural(result.files, 'file')}, {plural(result.rows, 'row')}"),
         ("keys", count(result.keys)),
         ("key-file pairs", count(result.pairs)),
@@ -49,6 +53,38 @@ def _(result: IndexInfo) -> Facts:
         ("size", f"{size(result.bytes)}, {result.bits_per_row:.2f} bits a row"),
         ("budget", result.budget or "none: exact"),
         ("compaction", result.compaction),
+    ]
+
+
+def _freshness(result: IndexInfo) -> Facts:
+    """Say how many of the table's data files an index covers now, where that is known."""
+    if result.live_files is None or result.covered_files is None:
+        return []
+    files = f"{count(result.covered_files)} of {plural(result.live_files, 'live data file')}"
+    missing = result.live_files - result.covered_files
+    if not missing:
+        return [("fresh", f"yes: {files}")]
+    step = f"lakesieve refresh {shlex.quote(result.table)} {shlex.quote(result.name)}"
+    return [("fresh", f"no: {files}; queries read the other {count(missing)} until: {step}")]
+
+
+@facts_of.register
+def _(result: IndexEstimate) -> Facts:
+    tried = plural(result.sampled_files, "data file")
+    files = plural(result.files, "data file")
+    whole = "all of them" if result.sampled_files == result.files else tried
+    size_ = between(result.index_bytes, "bytes")
+    bits = 8 * result.index_bytes.value / result.rows if result.rows else 0.0
+    then, now = (figure(value, "files") for value in (result.files_then, result.files_now))
+    return [
+        ("index", f"{', '.join(result.columns)} (not built)"),
+        ("table", f"{result.table}: {files}, {plural(result.rows, 'row')}"),
+        ("size", f"{size_}, about {bits:.2f} bits a row"),
+        ("build", between(result.build_seconds, "seconds")),
+        ("refresh", f"{between(result.refresh_seconds, 'seconds')} after one more data file"),
+        ("one key reads", f"{then} data files on average; {now} without the index"),
+        ("budget", result.budget or "none: exact"),
+        ("trials", f"over {whole}, then deleted"),
     ]
 
 

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from lakesieve.advisor.result import ColumnAdvice, TableAdvice
+from lakesieve.advisor.result import ColumnAdvice, IndexEstimate, TableAdvice
 from lakesieve.demo.measurements import DemoResult
 from lakesieve.index.maintenance import TableMaintenance
 from lakesieve.index.reasons import ReasonCode
@@ -25,12 +25,18 @@ from lakesieve.index.result import (
 )
 from lakesieve.index.table_info import TableInfo
 from lakesieve.report.advice import COLUMN_HEADINGS, advice_text, column_cells
-from lakesieve.report.command_results import DroppedIndex, Explanation, IndexCheck, WrittenPage
+from lakesieve.report.command_results import (
+    DroppedIndex,
+    Explanation,
+    IndexCheck,
+    ListedTable,
+    WrittenPage,
+)
 from lakesieve.report.demo import demo_text
 from lakesieve.report.facts import facts_of
 from lakesieve.report.maintenance_text import maintenance_lines
 from lakesieve.report.tables import facts_table, table_of
-from lakesieve.report.units import count, plural, size
+from lakesieve.report.units import ago, count, plural, size
 from lakesieve.store import Repaired, Vacuumed
 
 if TYPE_CHECKING:
@@ -164,6 +170,8 @@ def _(result: list) -> RenderableType:  # type: ignore[type-arg]
         raise TypeError("the list has no text form")
     if kind is CloneResult:
         return Group(*map(to_text, result))
+    if kind is IndexEstimate:
+        return Group(*(Padding(to_text(one), (0, 0, 1, 0)) for one in result))
     if kind is TableMaintenance:
         return Text("\n".join(maintenance_lines(result)), overflow="fold")
     if kind is TableAdvice:
@@ -171,6 +179,8 @@ def _(result: list) -> RenderableType:  # type: ignore[type-arg]
     if kind not in TABLES:
         raise TypeError(f"a list of {kind.__name__} has no text form")
     headings, cells = TABLES[kind]
+    if kind is IndexInfo and any(info.live_files is not None for info in result):
+        headings, cells = _STATES
     return table_of(headings, map(cells, result))
 
 
@@ -178,6 +188,22 @@ def _index(info: IndexInfo) -> tuple[str, ...]:
     counts = (count(info.files), count(info.rows), count(info.keys))
     columns = ", ".join(info.columns)
     return (info.name, columns, *counts, size(info.bytes), f"{info.bits_per_row:.2f}")
+
+
+def _state(info: IndexInfo) -> tuple[str, ...]:
+    """Return the row of an index whose freshness is known."""
+    name, columns, _, *others = _index(info)
+    since = ""
+    if info.covered_files is None or info.live_files is None:
+        covered = "unknown: it cannot be read"
+    else:
+        covered = f"{count(info.covered_files)} of {count(info.live_files)}"
+        since = ago(info.committed_at)
+    return (name, columns, covered, since, *others)
+
+
+def _listed(table: ListedTable) -> tuple[str, ...]:
+    return table.table, table.problem or ", ".join(table.indexes) or "none"
 
 
 def _commit(commit: CommitInfo) -> tuple[str, ...]:
@@ -215,6 +241,14 @@ def _trade_off(point: TradeOffInfo) -> tuple[str, ...]:
     return f"{point.bits_per_row:.3f}", f"{point.false_files:.2f}", point.strategy
 
 
+_STATES = (
+    (
+        *("name", "columns", "live files covered>", "last commit>"),
+        *("rows>", "keys>", "size>", "bits a row>"),
+    ),
+    _state,
+)
+
 TABLES: dict[type, tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]] = {
     IndexInfo: (("name", "columns", "files>", "rows>", "keys>", "size>", "bits a row>"), _index),
     CommitInfo: (
@@ -235,5 +269,6 @@ TABLES: dict[type, tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]] = {
     TableInfo: (("table", "format", "indexes"), _table),
     TradeOffInfo: (("bits a row>", "false files>", "strategy"), _trade_off),
     ColumnAdvice: (COLUMN_HEADINGS, column_cells),
+    ListedTable: (("table", "indexes"), _listed),
 }
 """For each result that is a row of a table: the headings, and the function that makes the cells."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 
 def count(number: int) -> str:
     """Write a count with separators: ``6,001,215``."""
@@ -68,3 +70,11 @@ def days(number: float) -> str:
     if minutes < 60:
         return f"{minutes:.0f} min"
     return f"{minutes / 60:.1f} h" if number < 1 else f"{number:.1f} days"
+
+
+def ago(moment: str | None) -> str:
+    """Write how long ago a moment was, given as ISO 8601: ``5 min ago``, ``3.0 days ago``."""
+    if moment is None:
+        return ""
+    seconds = (datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds()
+    return f"{days(max(seconds, 0) / 86400)} ago"

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import logging
 import multiprocessing
 import os
 import signal
+import socket
+import ssl
 import tempfile
 import threading
 import time
@@ -21,6 +24,7 @@ from lakesieve.serve.logs import conceal, concealed, log_config, secrets_in
 from lakesieve.serve.settings import ServerSettings
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from multiprocessing.process import BaseProcess
 
     from pyiceberg.catalog import Catalog as PyIceberg
@@ -35,13 +39,15 @@ _ORPHAN_SECONDS = 10.0
 _COUNTS = "PROMETHEUS_MULTIPROC_DIR"
 
 
-def serve(settings: ServerSettings) -> None:
+def serve(settings: ServerSettings, announce: Callable[[], None] = lambda: None) -> None:
     """Serve until the process is terminated.
+
+    ``announce`` is called when everything was checked and the server is about to listen.
 
     Raises:
         SetupError: A package is missing.
         InvalidInputError: There is no such catalog, or other machines could reach the server while
-            nothing checks its callers.
+            nothing checks its callers, or the server cannot listen where it should.
     """
     missing = [name for name in _PACKAGES if find_spec(name) is None]
     if missing:
@@ -49,12 +55,63 @@ def serve(settings: ServerSettings) -> None:
     # so that a mistake is an error before there are processes
     guarded_app(settings)
     check_exposure(settings, upstream_of(settings))
+    check_certificate(settings.certificate, settings.key)
+    check_port(settings.host, settings.port)
+    announce()
     os.environ[_SETTINGS] = json.dumps(asdict(settings))
     with contextlib.ExitStack() as stack:
         if settings.workers > 1:
             counts = stack.enter_context(tempfile.TemporaryDirectory(prefix="lakesieve-serve-"))
             os.environ[_COUNTS] = counts
         _run(settings)
+
+
+def check_certificate(certificate: str | None, key: str | None) -> None:
+    """Insist that the files for TLS can be used.
+
+    Raises:
+        InvalidInputError: They cannot.
+    """
+    if certificate is None and key is None:
+        return
+    if certificate is None:
+        raise InvalidInputError(
+            "A key without its certificate is no use.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+            hint="Give --certificate with the file of the certificate, too.",
+        )
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
+    except (OSError, ValueError) as error:
+        raise InvalidInputError(
+            f"The certificate {certificate} cannot be used: {error}.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+            hint="Give a certificate and its key in PEM files: --certificate FILE --key FILE.",
+        ) from error
+
+
+def check_port(host: str, port: int) -> None:
+    """Insist that a server can listen at an address.
+
+    Raises:
+        InvalidInputError: Another program listens there, or this machine does not allow it.
+    """
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        with socket.socket(family, kind, protocol) as probe:
+            # as the server does: connections that have just ended do not count
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            problem = f"Another program listens at port {port} of {host}."
+            hint = f"Stop that program, or choose another port: --port {port % 65535 + 1}."
+        else:
+            problem = f"The server cannot listen at port {port} of {host}: {error.strerror}."
+            hint = "Give an address of this machine, and a port above 1023."
+        raise InvalidInputError(problem, kind=ErrorKind.INVALID_ARGUMENT, hint=hint) from error
 
 
 def _run(settings: ServerSettings) -> None:

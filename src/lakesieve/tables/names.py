@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, InvalidInputError
@@ -17,6 +18,9 @@ FORMS = "catalog.database.table, iceberg:PATH, delta:PATH, hudi:PATH or parquet:
 
 EMBEDDED_CATALOG = "lake"
 """Name of the catalog that ``ls.local_session`` sets up for the Iceberg tables in a folder."""
+
+_MARKS = {"iceberg": "metadata", "delta": "_delta_log", "hudi": ".hoodie"}
+"""The folder that each format keeps its metadata in."""
 
 _PLAIN = re.compile(r"[^`.\s/:]+")
 _PART = re.compile(r"`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>[^`.\s]+)")
@@ -93,7 +97,27 @@ def parse_name(name: str) -> TableName:
         return TableName(text=text, format=scheme, path=path)
     if text.startswith("/") or ":/" in text:
         return TableName(text=text, format="iceberg", path=text)
+    if ":" in text and "`" not in text:
+        raise InvalidInputError(
+            f"{scheme!r} is no table format.",
+            kind=ErrorKind.NOT_A_TABLE,
+            hint=f"Name a table {FORMS}.",
+        )
+    if "/" in text and "`" not in text:
+        raise InvalidInputError(
+            f"{text!r} is a path without its format.",
+            kind=ErrorKind.NOT_A_TABLE,
+            hint=f"Did you mean {format_of(text)}:{text}?",
+        )
     return TableName(text=text)
+
+
+def format_of(folder: str) -> str:
+    """Return the format of a table in a local folder, as far as its folders tell."""
+    for name, mark in _MARKS.items():
+        if Path(folder, mark).is_dir():
+            return name
+    return "parquet" if any(Path(folder).glob("*.parquet")) else "iceberg"
 
 
 def formats_named(names: Iterable[str]) -> list[str]:

@@ -11,6 +11,7 @@ from tests.spark.advisor.logs import logged
 from typer.testing import CliRunner
 
 import lakesieve as ls
+from lakesieve.advisor.index_estimates import estimate_indexes
 from lakesieve.advisor.result import Verdict
 from lakesieve.errors import InvalidInputError, NotFoundError
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from lakesieve.advisor.result import TableAdvice
+    from lakesieve.advisor.result import IndexEstimate, TableAdvice
 
 TABLE = "lake.advised.sales"
 FILES, ROWS = 24, 24_000
@@ -187,6 +188,8 @@ def test_command(
     from lakesieve.cli.app import build_app
 
     monkeypatch.setattr("lakesieve.cli.session.start_session", lambda *_, **__: spark)
+    warehouse = str(spark.conf.get("spark.sql.catalog.lake.warehouse"))
+    monkeypatch.setenv("LAKESIEVE_WAREHOUSE", warehouse)
     page = tmp_path / "advice.html"
     command = ["advise", table, "--event-log", str(logs), "--html", str(page), "--create"]
     command += ["--min-saved", "0", "--max-payback", "1e9"]
@@ -233,3 +236,41 @@ def test_shown(whole: list[TableAdvice]) -> None:
     hostile = replace(advice[0], table="<script>", problems=("<b>&",))
     assert "<script>" not in hostile._repr_html_()
     assert "&lt;script&gt;" in hostile._repr_html_()
+
+
+@pytest.fixture(scope="module")
+def estimates(spark: SparkSession, table: str) -> dict[str, IndexEstimate]:
+    """Estimates by trials over all data files, by their column."""
+    found = estimate_indexes(table, ["ticket", "arrived", "customer"], spark=spark)
+    return {one.columns[0]: one for one in found}
+
+
+def test_an_estimate_is_what_the_index_then_is(
+    spark: SparkSession, table: str, estimates: dict[str, IndexEstimate], tmp_path: Path
+) -> None:
+    """Its size, and the data files of one key; trials leave nothing behind."""
+    before = ls.list_indexes(table, spark=spark)
+
+    index = ls.create_index(table, "ticket", spark=spark, location=str(tmp_path), name="tried")
+
+    assert before == []
+    ticket = estimates["ticket"]
+    assert ticket.index_bytes.value == pytest.approx(index.info().bytes, rel=0.05)
+    assert (ticket.files, ticket.sampled_files, ticket.rows) == (FILES, FILES, ROWS)
+    assert ticket.files_then < 2
+    assert 20 < ticket.files_now <= FILES
+    assert estimates["arrived"].files_now == estimates["arrived"].files_then == 1
+
+
+def test_an_estimate_by_a_sample(
+    spark: SparkSession, table: str, estimates: dict[str, IndexEstimate]
+) -> None:
+    """A quarter of the data files tells about as much as all of them."""
+    (sampled,) = estimate_indexes(table, ["customer"], spark=spark, sample=ROWS // 4)
+
+    whole = estimates["customer"]
+    assert sampled.sampled_files < FILES
+    assert sampled.files_then == pytest.approx(whole.files_then, rel=0.25)
+    assert sampled.files_now == pytest.approx(whole.files_now, rel=0.1)
+    low, high = sampled.index_bytes.low, sampled.index_bytes.high
+    assert low <= whole.index_bytes.value <= high

@@ -71,22 +71,10 @@ def local_session(
         >>> spark.table("lake.shop.orders").count()
         10000
     """
-    unknown = sorted(set(formats) - set(FORMATS))
-    if unknown or isinstance(formats, str):
-        raise InvalidInputError(
-            f"{unknown or formats!r} is not a list of table formats.",
-            kind=ErrorKind.INVALID_ARGUMENT,
-            hint=f"Give a list of some of {', '.join(FORMATS)}.",
-        )
-    check_java()
-    try:
-        import pyspark
-        from pyspark.sql import SparkSession
-    except ImportError as error:
-        raise not_installed("PySpark is not installed.", "spark") from error
+    version = check_machine(formats)
+    from pyspark.sql import SparkSession
+
     root = str(warehouse) if "://" in str(warehouse) else str(Path(warehouse).absolute())
-    version = spark_version_of(pyspark.__version__)
-    check_formats(version, formats)
     settings = _defaults(root, formats, version)
     if memory is not None:
         settings |= memory_conf(memory, dict(conf or {}).get("spark.master", settings[_MASTER]))
@@ -100,6 +88,31 @@ def local_session(
     _check_running(spark, settings)
     spark.sparkContext.setLogLevel(settings["spark.log.level"])
     return spark
+
+
+def check_machine(formats: Sequence[str]) -> SparkVersion:
+    """Check that this machine can start a session for tables of some formats.
+
+    Raises:
+        SetupError: Java 17 or newer, or PySpark, is missing.
+        UnsupportedError: This PySpark is of no supported line, or a format has no runtime for it.
+        InvalidInputError: An unknown format.
+    """
+    unknown = sorted(set(formats) - set(FORMATS))
+    if unknown or isinstance(formats, str):
+        raise InvalidInputError(
+            f"{unknown or formats!r} are no table formats.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+            hint=f"Give a list of some of {', '.join(FORMATS)}.",
+        )
+    check_java()
+    try:
+        import pyspark
+    except ImportError as error:
+        raise not_installed("PySpark is not installed.", "spark") from error
+    version = spark_version_of(pyspark.__version__)
+    check_formats(version, formats)
+    return version
 
 
 def _check_running(spark: SparkSession, wanted: Mapping[str, str]) -> None:

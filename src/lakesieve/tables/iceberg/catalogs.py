@@ -215,8 +215,7 @@ def document_in_folder(
         raise NotFoundError(
             f"There is no table {name}: {location} has no metadata of an Iceberg table.",
             kind=ErrorKind.TABLE_NOT_FOUND,
-            hint="Name a table of a catalog as catalog.database.table; the path of a table is "
-            "enough where no catalog but the file system knows its newest version.",
+            hint="lakesieve tables lists the tables of a catalog.",
         )
     return f"{storage.location}/{path}", _read(storage, path)
 

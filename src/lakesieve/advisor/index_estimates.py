@@ -1,0 +1,120 @@
+"""What indexes would cost and gain, by trials before they are built."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow.compute as pc
+
+from lakesieve.advisor.advise import WITH_STATISTICS
+from lakesieve.advisor.estimate import build_seconds, index_bytes, refresh_seconds
+from lakesieve.advisor.result import Estimate, IndexEstimate
+from lakesieve.advisor.trial import TrialBuilder, rows_of, sampled, trial_folder
+from lakesieve.defaults import ABSENT_HITS, SAMPLE_ROWS
+from lakesieve.index import ShownList
+from lakesieve.index.definition import column_names, key_columns
+from lakesieve.index.overview import key_layout
+from lakesieve.spark.build.source import indexable
+from lakesieve.spark.tables import open_table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pyspark.sql import SparkSession
+
+    from lakesieve.advisor.trial import TrialSet
+    from lakesieve.index import BuildProgress
+
+
+def estimate_indexes(
+    table: str,
+    columns: Sequence[str | Sequence[str]],
+    *,
+    spark: SparkSession,
+    budget: str | None = None,
+    absent_hits: float = ABSENT_HITS,
+    sample: int = SAMPLE_ROWS,
+    location: str | None = None,
+    progress: Callable[[BuildProgress], None] | None = None,
+) -> list[IndexEstimate]:
+    """Estimate the cost and the gain of indexes by trial indexes, which are deleted afterwards.
+
+    ``columns`` are the columns of each index. ``sample`` is how many rows the trials read.
+
+    Raises:
+        NotFoundError: No such table or column.
+        UnsupportedError: A column's type cannot be indexed, or Spark cannot read the table.
+    """
+    opened = open_table(spark, table)
+    version = opened.reader.version()
+    wanted = [key_columns(opened.reader, version, each) for each in columns]
+    files = indexable(opened.reader.live_files(version))
+    if not files.num_rows:
+        return ShownList(_empty(table, column_names(each), budget) for each in columns)
+    with trial_folder(spark, opened, location) as folder:
+        trials = TrialBuilder(spark, opened, folder, progress)
+        some = trials.counted(sampled(files, sample), wanted[0])
+        tried = trials.try_columns(
+            wanted,
+            some,
+            is_whole=some.num_rows >= files.num_rows,
+            budget=budget,
+            absent_hits=absent_hits,
+        )
+        has_statistics = opened.reader.format in WITH_STATISTICS
+        return ShownList(
+            IndexEstimate(
+                table=opened.reader.name,
+                columns=one.columns,
+                budget=one.trial.index.definition.budget,
+                files=files.num_rows,
+                rows=rows_of(files, some),
+                sampled_files=some.num_rows,
+                sampled_rows=int(pc.sum(some.column("records")).as_py() or 0),
+                **_costs(one, rows_of(files, some), files.num_rows / some.num_rows),
+                **_gain(one, some.num_rows, files.num_rows, has_statistics=has_statistics),
+            )
+            for one in tried
+        )
+
+
+def _costs(tried: TrialSet, rows: int, scale: float) -> dict[str, Any]:
+    return {
+        "index_bytes": index_bytes(tried.trial, tried.half, rows, scale),
+        "build_seconds": build_seconds(tried.trial, tried.single, rows, scale),
+        "refresh_seconds": refresh_seconds(tried.single),
+    }
+
+
+def _gain(tried: TrialSet, sampled: int, files: int, *, has_statistics: bool) -> dict[str, Any]:
+    """Return the data files that a query of one key reads without and with the index."""
+    layout = key_layout(tried.trial.index, np.ones(len(tried.trial.index.paths()), bool))
+    if layout is None:
+        return {"files_now": 0.0, "files_then": 0.0}
+
+    def of_table(found: float) -> float:
+        # a sampled key is in one sampled file for sure; its other files were drawn like any others
+        others = (found - 1) * (files - 1) / (sampled - 1) if sampled > 1 else 0.0
+        return min(max(1 + others, 0.0), float(files))
+
+    now = of_table(layout.kept_by_bounds) if has_statistics else float(files)
+    return {"files_now": now, "files_then": of_table(layout.kept)}
+
+
+def _empty(table: str, columns: tuple[str, ...], budget: str | None) -> IndexEstimate:
+    nothing = Estimate.exact(0.0)
+    return IndexEstimate(
+        table=table,
+        columns=columns,
+        budget=budget or "",
+        files=0,
+        rows=0,
+        sampled_files=0,
+        sampled_rows=0,
+        index_bytes=nothing,
+        build_seconds=nothing,
+        refresh_seconds=nothing,
+        files_now=0.0,
+        files_then=0.0,
+    )
