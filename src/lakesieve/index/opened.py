@@ -234,8 +234,7 @@ class OpenedIndex:
 
         Args:
             column: ``has_null``, ``has_value`` or ``repeats``. A file with ``repeats`` may have a
-            key in
-                several rows.
+                key in several rows.
         """
         tables = [self.loader.flags(entry) for entry in self.snapshot.catalogues]
         # if it is unknown, a key may repeat

@@ -65,20 +65,15 @@ def convert(
             files that may hold a deleted key are searched.
         dry_run: Change nothing. Only plan, without indexes, and return what would be done.
         partial_progress: Commit each part of the table as soon as it is converted. A part, such as
-            a
-            partition, shares no delete file with the rest. After an interruption, the next
-            conversion continues with the remaining parts.
+            a partition, shares no delete file with the rest. A later call continues.
         attempts: How often a part is tried.
         progress: Called with each :class:`ConversionProgress`.
 
     Raises:
         NotFoundError: The table or the branch does not exist.
         InvalidInputError: The table's name selects another branch.
-        UnsupportedError: The table is encrypted, is not an Iceberg table, or is in storage that
-            Python cannot reach; or ``spark.wap.id`` is set.
-        CommitConflictError: Other writers were faster in each attempt, or the outcome of a commit
-        is
-            unknown.
+        UnsupportedError: Encrypted, not Iceberg's, out of Python's reach, or ``spark.wap.id`` set.
+        CommitConflictError: Others were faster each time, or a commit's outcome is unknown.
     """
     locations = () if location is None else (location,)
     run = _Run(table=table, spark=spark, branch=branch, locations=locations, progress=progress)

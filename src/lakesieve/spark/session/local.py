@@ -64,8 +64,7 @@ def local_session(
         UnsupportedError: The version of PySpark is not supported, or a format has no runtime for
         it.
         InvalidInputError: A format is unknown, or the memory is too small. Or a session with
-        another
-            warehouse, or without one of the formats, is already running in this process.
+            another warehouse, or without one of the formats, is already running in this process.
     """
     unknown = sorted(set(formats) - set(FORMATS))
     if unknown or isinstance(formats, str):

@@ -92,8 +92,7 @@ class DeltaLog:
             NotFoundError: There is no table, or the log no longer has this version.
             StorageError: The log cannot be read.
             UnsupportedError: Readers may disagree about the data files in the log, or a commit
-            coordinator
-                has the last commits.
+                coordinator has the last commits.
         """
         segment = self._segment(version)
         if version is not None:
