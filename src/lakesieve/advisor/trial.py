@@ -79,8 +79,7 @@ def trial_folder(spark: SparkSession, table: SparkTable, location: str | None) -
         spark: The session.
         table: The table.
         location: A root for indexes. The default is the table's own folder. If Spark runs only on
-            this
-            machine, it is the machine's folder for temporary files.
+            this machine, it is the machine's folder for temporary files.
     """
     master = str(spark.sparkContext.master)
     if location is None and master.startswith("local") and "cluster" not in master:

@@ -28,8 +28,7 @@ class Claim:
     Args:
         size: Decompressed bytes of all pages.
         is_plain: True if every value is stored as it is, so that the values take no more memory
-            than
-            the pages.
+            than the pages.
     """
 
     size: int

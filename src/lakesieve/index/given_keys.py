@@ -51,10 +51,9 @@ class GivenKeys:
 
     Args:
         keys: A table or record batch with columns named like the index's columns, or the values of
-            its
-            first column as an array or a list. Also any object with the Arrow C interface, such as
-            a Polars or pandas frame. Or the path of a Parquet file, or of a CSV file with a header
-            line, in which other columns are ignored.
+            its first column as an array or a list. Also any object with the Arrow C interface, such
+            as a Polars or pandas frame. Or the path of a Parquet file, or of a CSV file with a
+            header line, in which other columns are ignored.
         columns: The index's columns as a version of the table has them.
         table: Name of the table.
     """

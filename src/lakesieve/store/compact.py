@@ -58,8 +58,7 @@ class CompactionPolicy:
         Args:
             text: The highest number of deltas, or ``auto``.
             merges_on_read: Whether the table merges changes on read. For ``auto``: if the table
-                copies
-                on write, its index is rewritten at every refresh, too.
+                copies on write, its index is rewritten at every refresh, too.
         """
         if text == "auto":
             return cls() if merges_on_read else cls(deltas=0)

@@ -177,8 +177,7 @@ class IndexReader:
 
         Returns:
             For each catalogue two arrays: the index of a key (int64, ascending) and an ordinal that
-            can
-            hold this key.
+            can hold this key.
         """
         by_catalogue: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
         for row in self._rows:

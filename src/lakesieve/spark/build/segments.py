@@ -131,8 +131,7 @@ def draw_curve(spark: SparkSession, source: Source, watch: Watch) -> list[dict[s
 
     Returns:
         Rows by increasing size: ``strategy``, ``bits_per_row``, ``false_files``, ``blocks``. A
-        point
-        that another one beats in both size and false files is left out.
+        point that another one beats in both size and false files is left out.
     """
     watch.expect(rows=source.rows, files=source.files.num_rows)
     if source.rows == 0:

@@ -45,8 +45,7 @@ def upsert(
 
     Args:
         rows: All columns of the table, in any order, evaluated once. Or the path of a Parquet file,
-            or
-            of a CSV file with a header line.
+            or of a CSV file with a header line.
         table: ``catalog.database.table``, ``delta:PATH`` or ``hudi:PATH``.
         on: The key column or columns. In ``rows``, they have no nulls and no key twice. For Hudi,
             the record key.

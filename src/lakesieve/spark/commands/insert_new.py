@@ -59,14 +59,12 @@ def insert_new(
     change is one commit of the table's own format, checked against commits that others made since.
     If two writers insert the same new key at once, the second one finds it.
 
-    Iceberg guarantees this against all writers. Delta guarantees it among writers that use this
-    function, and against plain appends if ``delta.isolationLevel`` is ``Serializable``. Hudi has
-    one writer at a time.
+    Iceberg guarantees this against all writers. Delta does among writers that use this function,
+    and against plain appends if ``delta.isolationLevel`` is ``Serializable``. Hudi has one writer.
 
     Args:
         rows: All columns of the table, in any order, evaluated once. Or the path of a Parquet file,
-            or
-            of a CSV file with a header line.
+            or of a CSV file with a header line.
         table: ``catalog.database.table``, ``delta:PATH`` or ``hudi:PATH``.
         on: The key column or columns, without nulls in ``rows``. For Hudi, the record key.
         spark: The session. Skipping is on during this call, and then as it was before.

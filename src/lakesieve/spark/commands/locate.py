@@ -25,9 +25,8 @@ class KeyLocations:
 
     Args:
         pairs: The key columns and ``file``, with one row for each distinct pair. A key that no
-            indexed
-            file can hold is not in it. It is looked up at each evaluation, always in the same state
-            of the index and the table.
+            indexed file can hold is not in it. It is looked up at each evaluation, always in the
+            same state of the index and the table.
         uncovered: Live data files that are not indexed. Each may hold any key.
         files: Number of live data files of the version.
         version: The table version, or ``None`` for a table without data.

@@ -65,9 +65,7 @@ def convert(
             files that may hold a deleted key are searched.
         dry_run: Change nothing. Only plan, without indexes, and return what would be done.
         partial_progress: Commit each part of the table as soon as it is converted. A part, such as
-            a
-            partition, shares no delete file with the rest. After an interruption, the next
-            conversion continues with the remaining parts.
+            a partition, shares no delete file with the rest. A later call continues.
         attempts: How often a part is tried.
         progress: Called with each :class:`ConversionProgress`.
 

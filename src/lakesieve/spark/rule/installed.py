@@ -175,8 +175,7 @@ class SessionRules:
 
     Args:
         most_idle: Number of rules that are kept for sessions that do not skip files. Their reports
-            can
-            still be read.
+            can still be read.
         rules: The rules by application and session.
     """
 

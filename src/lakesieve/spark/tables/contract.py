@@ -53,8 +53,7 @@ class SparkTable(Protocol):
 
         Returns:
             ``key_0``, ``key_1`` and so on, and ``file``, the data file as the engine names it. This
-            is
-            the ``scanned`` of the live files.
+            is the ``scanned`` of the live files.
         """
 
     def rows(self, version: TableVersion) -> DataFrame:

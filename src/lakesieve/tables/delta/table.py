@@ -34,8 +34,7 @@ class DeltaReader(FolderReader):
     Args:
         name: The name by which the user called it.
         location: The folder that contains ``_delta_log``. With ``locate``, the absolute paths of
-            data
-            files begin with it in this spelling.
+            data files begin with it in this spelling.
         options: Returns the storage options of a location.
         locate: Returns where the name leads now, spelled like ``location``; ``None`` without an
             engine.

@@ -263,8 +263,7 @@ class ParquetReader(FolderReader):
         Returns:
             For each file, its path below the folder and the values of its partition columns. A
             timestamp is a text. The values are ``None`` for a file of which Spark reads no rows: it
-            is
-            empty, it is a summary, or it is not in a partition's folder.
+            is empty, it is a summary, or it is not in a partition's folder.
 
         Raises:
             UnsupportedError: A value does not have the type that all values of its column have.
