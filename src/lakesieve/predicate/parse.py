@@ -358,6 +358,8 @@ def _cast(inner: Expression, to: Expression) -> Literal | None:
     if value is None or value.precision:
         return None
     written, kind = value.value, to.this
+    if isinstance(written, bytes):
+        return _text_of(written) if kind == sql.DataType.Type.TEXT else None
     if isinstance(written, str):
         if kind in _TIMES and value.kind == "text":
             return Literal(kind=_TIMES[kind], value=written)
@@ -377,6 +379,15 @@ def _cast(inner: Expression, to: Expression) -> Literal | None:
     if kind == sql.DataType.Type.DECIMAL and value.kind != "double" and written.is_finite():
         return _decimal(written, to)
     return None
+
+
+def _text_of(content: bytes) -> Literal | None:
+    """Return the string that bytes are; ``None`` where they are no UTF-8."""
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return None
+    return Literal(kind="string", value=content)
 
 
 def _is_single(number: Decimal) -> bool:
