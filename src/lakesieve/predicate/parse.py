@@ -127,15 +127,19 @@ def _expr(node: Expression, depth: int) -> Expr:
             return Constant(value=None)
         case sql.Column() | sql.Dot():
             return _truth_of(node)
-    return _leaf(node) or Unknown(text=_short(node.sql(dialect="spark")))
+    return _leaf(node) or _unknown(node)
 
 
 def _truth_of(node: Expression) -> Expr:
     """Return a column standing alone, which must be of booleans."""
     column = _column(node)
     if column is None:
-        return Unknown(text=_short(node.sql(dialect="spark")))
+        return _unknown(node)
     return Compare(column=column, op="=", value=Literal(kind="boolean", value=True))
+
+
+def _unknown(node: Expression) -> Unknown:
+    return Unknown(text=_short(node.sql(dialect="spark", normalize_functions="lower")))
 
 
 def _chain(node: Expression, kind: type[Expression]) -> list[Expression]:
