@@ -20,6 +20,7 @@ from lakesieve.predicate import (
     bind,
     rows_where,
     to_sql,
+    value_text,
 )
 from lakesieve.predicate.literals import LOWEST, float_code
 from lakesieve.predicate.parse import parse_sql
@@ -165,3 +166,19 @@ def test_long_lists_are_cut() -> None:
 
     assert to_sql(listed, COLUMNS) == "n IN (0, 2, 4, 6, 8, 10, 12, 14, 16, 18, ... 10 more)"
     assert "38" in to_sql(listed, COLUMNS, shorten=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "text"),
+    [
+        ("n", 5, "5"),
+        ("price", -150, "-1.50"),
+        ("day", 20_484, "2026-01-31"),
+        ("ts", 1_767_225_600_000_000, "2026-01-01 00:00:00"),
+        ("order", "Zü".encode()[:-1], "Z"),
+        ("it's `raw`", b"\x00\xff", "X'00ff'"),
+    ],
+)
+def test_values_on_an_axis(name: str, code: int | bytes, text: str) -> None:
+    """Without the name of the type; a string may be cut within a character."""
+    assert value_text(code, COLUMNS[name,]) == text

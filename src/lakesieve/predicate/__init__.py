@@ -17,7 +17,7 @@ from lakesieve.predicate.row_filter import (
     any_of,
     rows_where,
 )
-from lakesieve.predicate.sql_text import to_sql
+from lakesieve.predicate.sql_text import to_sql, value_text
 
 __all__ = [
     "AllOf",
@@ -36,4 +36,5 @@ __all__ = [
     "condition_of",
     "rows_where",
     "to_sql",
+    "value_text",
 ]

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 # values of a list, and characters in all, of a text that is shortened
 _SHOWN, _LONGEST = 10, 500
+_SHORT = 24
 # words that Spark reserves under ANSI or sqlglot reads as syntax: such names are quoted
 _RESERVED = re.compile(
     r"""
@@ -204,6 +205,15 @@ def literal_sql(code: Code, column: ColumnType) -> str:
     if column.kind in {"timestamp", "timestamp_ntz"}:
         return f"TIMESTAMP_MICROS({code!r})"
     return f"X'{code.hex()}'" if isinstance(code, bytes) else str(code)
+
+
+def value_text(code: Code, column: ColumnType) -> str:
+    """Return a key code as a short text without its type, such as for the axis of a picture."""
+    if isinstance(code, bytes) and column.kind == "string":
+        # a key of an index may be cut within a character
+        return code[:_SHORT].decode(errors="ignore")
+    found = re.fullmatch(r"(?:DATE|TIMESTAMP\w*) '(.*?)Z?'", literal_sql(code, column))
+    return found[1] if found else literal_sql(code, column)[: 2 * _SHORT]
 
 
 def _readable(code: Code, column: ColumnType) -> str | None:
