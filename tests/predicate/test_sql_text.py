@@ -43,7 +43,7 @@ KINDS = {
     "order": ("string", 0, 18),
     "it's `raw`": ("binary", 0, 18),
 }
-COLUMNS = {
+COLUMNS: dict[tuple[str, ...], ColumnType] = {
     (name,): ColumnType(field_id=number, kind=kind, scale=scale, precision=precision)
     for number, (name, (kind, scale, precision)) in enumerate(KINDS.items())
 }

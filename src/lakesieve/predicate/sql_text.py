@@ -114,7 +114,7 @@ class _Printer:
                 return [" AND ".join(alone)]
         shown = pairs[: self._shown]
         more = len(pairs) - len(shown)
-        points = [low for low, high in shown if _is_single(low, high)]
+        points = [low for low, high in shown if low is not None and _is_single(low, high)]
         others = [_between(name, pair, column) for pair in shown if not _is_single(*pair)]
         if not others:
             return _listed(name, points, column, more)

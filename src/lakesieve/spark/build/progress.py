@@ -79,8 +79,9 @@ class Watch:
     ) -> None:
         self._context = spark.sparkContext
         self._jobs = own_jobs(spark, description)
-        is_ready = callback is None or isinstance(callback, Onward)
-        self._callback = callback if is_ready else Onward(callback)
+        if callback is not None and not isinstance(callback, Onward):
+            callback = Onward(callback)
+        self._callback = callback
         self._description = description
         self._group = f"lakesieve-{uuid.uuid4().hex[:12]}"
         self._phases = 0
