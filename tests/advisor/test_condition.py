@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakesieve.advisor.condition import read_condition, read_iceberg_filters, split_list
-from lakesieve.predicate import ColumnType, bind, rows_where, to_text
+from lakesieve.predicate import ColumnType, bind, rows_where, to_sql
 from lakesieve.predicate.expression import (
     And,
     Compare,
@@ -38,13 +38,12 @@ TYPES = {
     path: ColumnType(field_id=number, kind=kind, scale=2 if kind == "decimal" else 0)
     for number, (path, kind) in enumerate(KINDS.items())
 }
-NAMES = {type_.field_id: ".".join(path) for path, type_ in TYPES.items()}
 
 
 def rows(condition: Expr) -> str:
     """Return what a condition means, as text."""
     bound = bind(condition, TYPES, timezone="UTC", strict=False)
-    return to_text(rows_where(bound), NAMES)
+    return to_sql(rows_where(bound), TYPES)
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,8 @@ from lakesieve.predicate import (
     RowFilter,
     bind,
     rows_where,
-    to_text,
 )
-from lakesieve.predicate.expression import And, Compare, Constant, In, Literal, Not, Or, Unknown
+from lakesieve.predicate.expression import And, Constant, In, Literal, Not, Or, Unknown
 
 if TYPE_CHECKING:
     from lakesieve.predicate.expression import Expr
@@ -123,16 +122,3 @@ def test_a_hundred_thousand_values_bind_quickly() -> None:
 
     assert isinstance(row_filter, ColumnRanges)
     assert len(row_filter.ranges.intervals) == 100_000
-
-
-def test_text_names_the_columns() -> None:
-    """The text of a predicate is readable."""
-    expr: Expr = And(
-        args=(
-            Compare(column=("i",), op=">=", value=Literal(kind="integer", value=5)),
-            Compare(column=("s",), op="=", value=Literal(kind="string", value=b"x")),
-        )
-    )
-    row_filter = rows_where(bind(expr, COLUMNS, strict=False))
-
-    assert to_text(row_filter, {1: "a", 2: "b"}) == "a in [5, ) AND b in [b'x', b'x\\x00')"

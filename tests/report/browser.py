@@ -19,6 +19,9 @@ _LOOK = """JSON.stringify({
   paper: getComputedStyle(document.body).backgroundColor,
   ink: getComputedStyle(document.body).color,
   text: document.body.innerText.length,
+  clipped: [...document.querySelectorAll('main *, header *, nav *')].filter(one =>
+    one.clientWidth && one.scrollWidth > one.clientWidth + 1)
+    .map(one => one.outerHTML.slice(0, 80)),
   pictures: [...document.querySelectorAll('svg')].map(svg => svg.getBoundingClientRect().height),
 })"""
 

@@ -62,10 +62,16 @@ def test_the_page_holds_the_figures() -> None:
         "25 %",
         "3.1 %",
         "WHERE l_orderkey = 7",
-        "1 file that no index has seen",
+        "1 file not indexed yet",
         "1 min 38 s",
     ):
         assert text in page
+
+
+def test_the_verdict_comes_first() -> None:
+    """The first line says what skipping did, and that the answers are equal."""
+    first = shown(100).split("\n")[1]
+    assert first == "✓ 400 → 5 data files, answers equal  1 query in 100 ms instead of 2.00 s"
 
 
 def test_the_page_fits_a_usual_terminal() -> None:

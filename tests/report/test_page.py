@@ -112,15 +112,19 @@ def test_the_page_is_whole(overview: TableOverview) -> None:
 
     assert len(text) < 500_000
     assert {tag for tag, _ in page.tags}.isdisjoint({"script", "link", "img", "iframe"})
-    loading = {"src", "href", "xlink:href", "onload", "onclick", "srcset"}
+    loading = {"src", "xlink:href", "onload", "onclick", "srcset"}
     assert not any(loading & attributes.keys() for _, attributes in page.tags)
+    anchors = {f"#{attributes['id']}" for _, attributes in page.tags if "id" in attributes}
+    linked = [attributes["href"] for _, attributes in page.tags if "href" in attributes]
+    assert len(linked) >= 2 * len(overview.indexes)
+    assert set(linked) <= anchors
     assert "url(" not in text
     assert "@import" not in text
-    assert "1 data file that it has not seen" in page.text
+    assert "Not indexed yet: 1 data file" in page.text
     assert f"lakesieve refresh parquet:{overview.table.partition(':')[2]} key" in page.text
-    # that which ascends, and that of which each file has one value
-    assert page.text.count("the table is clustered by this") == 2
-    assert sum(tag == "svg" for tag, _ in page.tags) == 8
+    # each above the table and beside its index
+    assert page.text.count("the table is clustered by this") == 4
+    assert sum(tag == "svg" for tag, _ in page.tags) == 6
 
 
 def test_an_index_that_queries_gain_by_is_not_to_be_dropped(overview: TableOverview) -> None:
@@ -150,6 +154,25 @@ def test_nothing_of_the_table_is_markup(overview: TableOverview) -> None:
     assert "<script" not in text
     assert "49" not in Page(text).text.partition("lakesieve")[0]
     assert HOSTILE in Page(text).text
+
+
+def test_the_verdict_comes_first(overview: TableOverview) -> None:
+    """What the best index leaves of a look-up, then what there is to do, then the table."""
+    text = " ".join(Page(report_page(replace(overview, table="lake.db.t"))).text.split())
+    assert "19 → 1.9 data files for a key of key, on average" in text
+    assert (
+        text.index("for a key of key") < text.index("Not indexed yet") < text.index("lake.db.t p")
+    )
+
+
+def test_maps_have_an_axis(overview: TableOverview) -> None:
+    """Keys stand below a map from the smallest to the largest; a redacted page has none."""
+    (layout,) = [index.layout for index in overview.indexes if index.info.name == "sorted"]
+    assert layout is not None
+    assert [int(key) for key in layout.axis] == sorted(int(key) for key in layout.axis)
+    assert layout.axis[0] == "0"
+    assert f"<span>{layout.axis[1]}</span>" in report_page(overview)
+    assert f"<span>{layout.axis[1]}</span>" not in report_page(overview, redact=True)
 
 
 def test_locations_are_left_out(overview: TableOverview) -> None:
@@ -184,7 +207,8 @@ def test_recent_queries(overview: TableOverview) -> None:
     whole = Page(report_page(overview, recent=recent()))
     assert "1234567" in whole.text
     assert "ends after 12 events" in whole.text
-    assert "index-used" in whole.text
+    assert "Data files were left out by the index." in whole.text
+    assert "60 → 6 data files for the latest 3 queries" in " ".join(whole.text.split())
     hidden = Page(report_page(overview, recent=recent(), redact=True))
     for literal in ("1234567", "5000", "secret"):
         assert literal not in hidden.text

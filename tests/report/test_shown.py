@@ -53,7 +53,16 @@ def test_scans_are_a_small_table() -> None:
     """One line a scan below the headings, as text and in the answer of a shell."""
     shown = repr(ShownList([SCAN, replace(SCAN, files_read=4000, indexes=())]))
     head, first, second = shown.splitlines()
-    assert head.split() == ["table", "files", "read", "unseen", "index", "condition", "reasons"]
+    assert head.split() == [
+        "table",
+        "files",
+        "read",
+        "not",
+        "indexed",
+        "index",
+        "condition",
+        "reasons",
+    ]
     assert first.split()[:5] == ["lake.shop.orders", "4,000", "3", "1", "customer"]
     assert second.split()[2:5] == ["4,000", "1", "none"]
     assert [line.split() for line in str(SCAN).splitlines()] == [head.split(), first.split()]
@@ -90,6 +99,25 @@ def test_files_that_were_found() -> None:
     html = FOUND._repr_html_()
     assert "2 of 40 files, 38 skipped" in html
     assert "s3://b/a.parquet" in html
+
+
+def test_why_not_is_said_in_words() -> None:
+    """A reason that has a next step is written out below the table, and by explain."""
+    detail = "lower(name) = 'x' applies a function to the indexed column name"
+    reasons = (Reason(code=ReasonCode.NO_USABLE_PREDICATE, detail=detail),)
+    words = f"No index can answer the condition: {detail}."
+
+    for shown in (str(replace(SCAN, reasons=reasons)), str(replace(FOUND, reasons=reasons))):
+        assert words in shown
+        assert "Compare an indexed column itself with constants" in shown
+    assert words in replace(FOUND, reasons=reasons)._repr_html_().replace("&#x27;", "'")
+
+
+def test_what_was_looked_up_is_shown() -> None:
+    """The part of a predicate that an index answered, where that is not all of it."""
+    assert "looked up" not in FOUND._repr_html_()
+    partly = replace(FOUND, predicate="customer = 7 AND lower(s) = 'x'", condition="customer = 7")
+    assert "looked up" in partly._repr_html_()
 
 
 def test_what_renders_is_loaded_when_it_is_shown() -> None:

@@ -25,6 +25,7 @@ from lakesieve.sieve import (
     component_code,
     encode_keys,
     encode_rows,
+    leading_code,
     lookup_ranges,
     sort_pairs,
 )
@@ -93,6 +94,18 @@ def test_single_codes_make_the_same_components(
         for row in zip(*codes, strict=True)
     ]
     assert made == encode_rows(key_types, columns).to_pylist()
+
+
+@given(composites())
+def test_the_first_code_is_read_back(drawn: tuple[list[KeyType], list[pa.Array]]) -> None:
+    """From whole keys, and from keys that are cut behind their first byte at least."""
+    (first, *_), (values, *_) = drawn
+    codes = codes_of(replace(first, precision=18), listed(values))
+    keys = encode_rows(*drawn).to_pylist()
+
+    assert [leading_code(first.kind, key) for key in keys] == codes
+    for key in keys:
+        leading_code(first.kind, key[:2])
 
 
 @pytest.mark.parametrize(

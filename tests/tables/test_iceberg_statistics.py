@@ -31,6 +31,6 @@ def test_without_an_index_the_next_step_is_named(tmp_path: Path) -> None:
     assert len(found.paths) == 1
     (reason,) = document["reasons"]
     assert reason["code"] == "no-index"
-    assert "no index on rank" in reason["detail"]
+    assert "none is on rank" in reason["detail"]
     assert "lakesieve create db.t rank" in reason["detail"]
     assert "seen" not in str(found)

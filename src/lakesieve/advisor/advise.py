@@ -33,6 +33,7 @@ from lakesieve.advisor.verdicts import (
 from lakesieve.defaults import MAX_PAYBACK_DAYS, MIN_SECONDS_SAVED, SAMPLE_ROWS
 from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError
 from lakesieve.index import Index, OpenedIndex, ShownList
+from lakesieve.spark.build.progress import Onward
 from lakesieve.spark.build.source import indexable
 from lakesieve.spark.session.access import access_by, session_timezone
 from lakesieve.spark.tables import open_table
@@ -109,9 +110,10 @@ def advise(
         read.append(read_event_logs(logs, known_tables, storage_options(spark)))
     if files:
         read.append(read_statements(spark, files, known_tables))
+    total = progress and Onward(progress)
     make = partial(_Advisor, spark=spark, sample=sample, location=location, check=check)
     return ShownList(
-        make(table=table, number=number, read=read, worth=worth).advice(progress)
+        make(table=table, number=number, read=read, worth=worth).advice(total)
         for number, table in enumerate(opened)
     )
 

@@ -17,10 +17,11 @@ from lakesieve.index import (
     ReasonCode,
     ShownList,
     TablePruning,
+    column_types,
     plan,
     uncovered_detail,
 )
-from lakesieve.predicate import to_text
+from lakesieve.predicate import to_sql
 from lakesieve.storage import Background, normalized
 from lakesieve.tables.opening import options_by_environment
 
@@ -135,12 +136,11 @@ class FilePruner:
             for index in planned.plan.indexes:
                 # what cannot be read shows now, when every file can still be scanned
                 index.paths()
-            names = {column.field_id: ".".join(path) for path, column in known.items()}
             return EngineScan(
                 table=table,
                 reasons=(*reasons, *planned.reasons),
                 plan=planned.plan if planned.plan.skips else None,
-                predicate=to_text(planned.row_filter, names),
+                predicate=to_sql(planned.row_filter, column_types(known)),
             )
 
         if self._is_local and _is_on_disk(location):

@@ -21,6 +21,7 @@ from lakesieve.predicate import (
     AlwaysTrue,
     bind,
     rows_where,
+    to_sql,
 )
 from lakesieve.predicate.given import expression_of
 from lakesieve.tables.arrow_schema import arrow_schema
@@ -134,7 +135,7 @@ def _with_next_step(
         steps = " or ".join(
             f"lakesieve create {shlex.quote(table)} {shlex.quote(name)}" for name in names
         )
-        detail = f"no index on {', '.join(names)}; {steps} makes one"
+        detail = f"none is on {', '.join(names)}; {steps} makes one"
     others = [reason for reason in planned.reasons if reason.code is not ReasonCode.NO_INDEX]
     return [*others, *([Reason(code=ReasonCode.NO_INDEX, detail=detail)] if detail else [])]
 
@@ -173,4 +174,5 @@ def find(
         table=table.name,
         predicate=str(predicate),
         indexes=matches.planned.plan.used,
+        condition=to_sql(matches.planned.row_filter, column_types(columns)),
     )

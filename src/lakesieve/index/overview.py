@@ -13,7 +13,8 @@ from lakesieve.errors import LakesieveError
 from lakesieve.format import encode_segment
 from lakesieve.index.index import Index
 from lakesieve.index.opened import OpenedIndex
-from lakesieve.sieve import trade_offs
+from lakesieve.predicate import ColumnType, value_text
+from lakesieve.sieve import leading_code, trade_offs, unscaled
 from lakesieve.tables.contract import CountsDeletes
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ KEYS = 16_384
 COLUMNS, FILES = 192, 48
 """What a picture has: columns of keys in their order, and rows of data files."""
 
+# keys that are written below a picture
+_TICKS = 4
 # a row group of so many blocks takes a second
 _BLOCKS = 65_536
 
@@ -47,6 +50,7 @@ class KeyLayout:
         files_of_key: For each key, how many data files hold it.
         between: For each key, in how many data files it is between the smallest and the largest
             sampled key, and so what minimum and maximum leave.
+        axis: Some keys from the smallest to the largest, as texts; of several columns the first.
     """
 
     keys: int
@@ -55,6 +59,7 @@ class KeyLayout:
     spans: np.ndarray
     files_of_key: np.ndarray
     between: np.ndarray
+    axis: tuple[str, ...] = ()
 
     @property
     def kept(self) -> float:
@@ -222,7 +227,22 @@ def key_layout(index: OpenedIndex, live: np.ndarray) -> KeyLayout | None:
         spans=ends,
         files_of_key=np.bincount(which, minlength=len(codes)),
         between=np.cumsum(steps)[:-1],
+        axis=_axis(index, codes),
     )
+
+
+def _axis(index: OpenedIndex, codes: pa.Array) -> tuple[str, ...]:
+    """Return the texts of keys that are evenly spread over a sample."""
+    columns = index.definition.columns
+    first = columns[0]
+    at = np.unique(np.linspace(0, len(codes) - 1, _TICKS).astype(np.int64))
+    shown = codes.take(pa.array(at)).to_pylist()
+    if len(columns) > 1:
+        shown = [leading_code(first.key_kind, code) for code in shown]
+    elif first.key_kind == "decimal":
+        shown = [unscaled(code) if isinstance(code, bytes) else code for code in shown]
+    kind = ColumnType(field_id=first.field_id, kind=first.key_kind, scale=first.scale)
+    return tuple("null" if code is None else value_text(code, kind) for code in shown)
 
 
 def budget_curve(index: OpenedIndex) -> list[BudgetPoint]:

@@ -48,19 +48,150 @@ class ReasonCode(StrEnum):
     INTERNAL_ERROR = "internal-error"
 
 
+# each code in words, and what a person does about it; nothing where nothing is wrong
+_WORDS: dict[ReasonCode, tuple[str, str]] = {
+    ReasonCode.INDEX_USED: ("data files were left out by the index", ""),
+    ReasonCode.UNCOVERED_FILES: (
+        "data files that are not indexed yet are always read",
+        "Refresh the index: lakesieve refresh TABLE.",
+    ),
+    ReasonCode.NO_INDEX: (
+        "there is no index to use",
+        (
+            "Create one on a column of the condition: lakesieve create TABLE COLUMN. An index "
+            "that is stored elsewhere needs enable(spark, locations=[...]) or --location."
+        ),
+    ),
+    ReasonCode.NO_USABLE_PREDICATE: (
+        "no index can answer the condition",
+        (
+            "Compare an indexed column itself with constants, or store the expression in a column "
+            "and index that column."
+        ),
+    ),
+    ReasonCode.NOT_SELECTIVE: (
+        "every indexed data file can hold a match",
+        "Nothing to do: these values are in all files. A narrower condition reads fewer.",
+    ),
+    ReasonCode.LOOK_UP_TOO_LARGE: (
+        "so many keys would read most of the index, which takes longer than it saves",
+        "Ask for fewer keys at once, or use idx.locate().",
+    ),
+    ReasonCode.TYPE_CHANGED: (
+        "a column has another type than when the index was built",
+        "Drop the index and create it again.",
+    ),
+    ReasonCode.OTHER_TABLE: (
+        "the index belongs to a table that was at this location before",
+        "Drop the index and create it again.",
+    ),
+    ReasonCode.INDEX_CORRUPT: (
+        "a file of the index is damaged",
+        "Run lakesieve repair TABLE INDEX.",
+    ),
+    ReasonCode.INDEX_MISSING_FILE: (
+        "a file of the index is missing",
+        "Wait if its first build is still running; else run lakesieve repair TABLE INDEX.",
+    ),
+    ReasonCode.INDEX_TOO_NEW: (
+        "a later version of lakesieve wrote the index",
+        "Upgrade lakesieve.",
+    ),
+    ReasonCode.INDEX_UNREADABLE: (
+        "the index cannot be read",
+        "Check access to its storage; then run lakesieve verify TABLE INDEX.",
+    ),
+    ReasonCode.INDEX_UNTRUSTED: (
+        "the index shares files with an index outside of its warehouse",
+        (
+            "If both are yours, add that location to spark.lakesieve.trusted.roots; else drop the "
+            "index."
+        ),
+    ),
+    ReasonCode.JOIN_KEYS: ("the keys of the other side of the join were looked up", ""),
+    ReasonCode.JOIN_TOO_LARGE: (
+        "the other side of the join is too large to be looked up",
+        "Raise spark.lakesieve.join.rows, .bytes or .seconds.",
+    ),
+    ReasonCode.JOIN_UNSUPPORTED: (
+        "no index can answer the join",
+        (
+            "Join on equality of an indexed column. All rows of the outer side of an outer join, "
+            "and of WHEN NOT MATCHED BY SOURCE, are always read."
+        ),
+    ),
+    ReasonCode.DELETES_JOINED: (
+        "the equality deletes would not fit in memory and were joined instead",
+        "Run lakesieve deletes convert TABLE: then reads are fast.",
+    ),
+    ReasonCode.DELETES_LEFT: (
+        "the equality deletes may not fit in memory, and this scan cannot join them",
+        "Run lakesieve deletes convert TABLE.",
+    ),
+    ReasonCode.COMPANION_FAILED: (
+        "the process that looks up indexes for this session does not run",
+        "Set spark.lakesieve.python to a Python that has the same version of lakesieve as the jar.",
+    ),
+    ReasonCode.INVALID_SETTING: (
+        "a setting of the session cannot be used",
+        "Correct the setting; other sessions are not affected.",
+    ),
+    ReasonCode.PLANNING_TIMEOUT: (
+        "the index did not answer in time",
+        "Check its storage, or raise spark.lakesieve.planning.seconds.",
+    ),
+    ReasonCode.PROTOCOL_MISMATCH: (
+        "the jar and the Python package of lakesieve have different versions",
+        "Install the same version of both.",
+    ),
+    ReasonCode.SCAN_UNSUPPORTED: (
+        "files are not skipped in this kind of scan",
+        "Read the table by its name, without a schema or options of the read.",
+    ),
+    ReasonCode.SPARK_UNSUITED: (
+        "this version of Spark lacks something that lakesieve needs",
+        "Use a version of Spark that lakesieve was tested with, or a later lakesieve.",
+    ),
+    ReasonCode.STATISTICS_UNREAD: (
+        "minimum and maximum of the data files were not read, so more files are listed",
+        "Nothing to do: the answer is right. Spark itself reads fewer files.",
+    ),
+    ReasonCode.REFRESH_FAILED: (
+        "the rows are committed, but the index was not refreshed",
+        "Run lakesieve refresh TABLE.",
+    ),
+    ReasonCode.INTERNAL_ERROR: (
+        "an unexpected error, so every file was read",
+        "Please report it with this text.",
+    ),
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
     """One coded reason.
 
     Args:
-        detail: A sentence for people that names the table, index or column.
+        detail: What the reason is about: names, counts, the condition.
     """
 
     code: ReasonCode
     detail: str
 
+    @property
+    def sentence(self) -> str:
+        """The reason in words."""
+        words = _WORDS[self.code][0]
+        text = f"{words}: {self.detail}" if self.detail else words
+        return text[:1].upper() + text[1:].rstrip(".") + "."
+
+    def next_step(self, table: str = "TABLE") -> str:
+        """Return what to do about it; empty where nothing is wrong, or the detail says it."""
+        known = "lakesieve " in self.detail
+        return "" if known else _WORDS[self.code][1].replace("TABLE", table)
+
     def __str__(self) -> str:
-        return f"{self.code}: {self.detail}" if self.detail else str(self.code)
+        return f"{self.code}: {self.sentence} {self.next_step()}".rstrip()
 
 
 _BROKEN = {
@@ -80,5 +211,5 @@ def broken_index(name: str, error: Exception) -> Reason:
 
 
 def uncovered_detail(files: int) -> str:
-    """Return the text of the reason ``UNCOVERED_FILES``."""
-    return f"{files} file{'' if files == 1 else 's'} that no index has seen"
+    """Return the detail that goes with ``UNCOVERED_FILES``."""
+    return f"{files:,} data file{'' if files == 1 else 's'}"

@@ -28,6 +28,7 @@ class FileMatches(Shown):
         table: The table's name.
         predicate: The predicate as given.
         indexes: Names of the indexes that were used.
+        condition: What was looked up of the predicate, as SQL; ``TRUE`` if nothing was.
 
     Examples:
         >>> matches = orders.find_files("customer = 4711")
@@ -44,6 +45,7 @@ class FileMatches(Shown):
     table: str
     predicate: str
     indexes: tuple[str, ...]
+    condition: str = ""
 
     def __str__(self) -> str:
         """Return the answer in a few lines for a person."""
@@ -53,7 +55,10 @@ class FileMatches(Shown):
             f"read {len(self.paths)} of {self.total} data files (index used: {used})",
             f"read without an index: {self.left_by_format}",
         ]
-        lines += [f"  {reason}" for reason in self.reasons]
+        for reason in self.reasons:
+            lines.append(f"  {reason.code}: {reason.sentence}")
+            if step := reason.next_step(self.table):
+                lines.append(f"    next: {step}")
         return "\n".join(lines)
 
 

@@ -6,6 +6,7 @@ predicate on that index's column, and so does every file when the index cannot b
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -65,6 +66,8 @@ class KeepNode:
     args: tuple[KeepLeaf | KeepNode, ...]
 
 
+# parts of a predicate that a reason quotes
+_SHOWN = 3
 _ANYTHING = KeepNode(every=True, args=())
 _NOTHING = KeepNode(every=False, args=())
 
@@ -181,10 +184,11 @@ def plan(
     names = {".".join(path): column.type for path, column in columns.items()}
     usable, unfit = usable_indexes(indexes, kinds, table_uuid, types_by_name=names)
     truth = all_of([row_filter, *of_keys])
-    found = keep_tree(truth, usable, visit=visit)
-    if not found.skips and _is_without_value(truth) and _has_unknown(bound):
+    unknown = _unknown_parts(bound)
+    found = keep_tree(truth, usable, unknown=unknown, visit=visit)
+    if not found.skips and unknown and _is_without_value(truth):
         # Spark adds IS NOT NULL to conditions such as abs(k) = 9, which alone an index answers
-        found = _reading_all([_no_predicate(usable)])
+        found = _reading_all([_no_predicate(usable, unknown)])
     return ScanDecision(
         plan=found,
         row_filter=row_filter,
@@ -211,13 +215,14 @@ def _is_without_value(rows: RowFilter) -> bool:
     )
 
 
-def _has_unknown(condition: BoundExpr) -> bool:
+def _unknown_parts(condition: BoundExpr) -> list[str]:
+    """Return the parts of a condition that are not understood, as they were written."""
     match condition:
         case And() | Or():
-            return any(map(_has_unknown, condition.args))
+            return [text for arg in condition.args for text in _unknown_parts(arg)]
         case Not():
-            return _has_unknown(condition.arg)
-    return isinstance(condition, Unknown)
+            return _unknown_parts(condition.arg)
+    return [condition.text] if isinstance(condition, Unknown) else []
 
 
 def usable_indexes(
@@ -272,6 +277,7 @@ def keep_tree(
     truth: RowFilter,
     indexes: Sequence[UsableIndex],
     *,
+    unknown: Sequence[str] = (),
     visit: Callable[[OpenedIndex | None], None] = lambda _: None,
 ) -> KeepTree:
     """Evaluate a predicate on all files that its indexes cover.
@@ -281,6 +287,7 @@ def keep_tree(
     Args:
         truth: Where the predicate is true, leaves by field id.
         indexes: The indexes that fit the table.
+        unknown: Parts of the predicate that are not understood, for the reason.
         visit: Called with each index before it is read, and with ``None`` after all were.
     """
     by_keys = on_keys(truth, indexes)
@@ -310,7 +317,7 @@ def keep_tree(
             used.append(index)
     visit(None)
     if not used:
-        return _reading_all(reasons or [_no_predicate(indexes)])
+        return _reading_all(reasons or [_no_predicate(indexes, unknown)])
     keep = _keep(by_keys, answers)
     names = tuple(index.definition.name for index in used)
     code = ReasonCode.NOT_SELECTIVE if _keeps_all(keep) else ReasonCode.INDEX_USED
@@ -330,13 +337,22 @@ def _too_large(index: OpenedIndex, leaves: Iterable[ColumnRanges]) -> Reason:
     )
 
 
-def _no_predicate(indexes: Sequence[UsableIndex]) -> Reason:
+def _no_predicate(indexes: Sequence[UsableIndex], unknown: Sequence[str]) -> Reason:
+    """Return why no index answers: parts of the predicate that name an indexed column, if any."""
     if not indexes:
         return Reason(code=ReasonCode.NO_INDEX, detail="")
-    names = ", ".join(sorted({usable.columns[0].name for usable in indexes}))
-    return Reason(
-        code=ReasonCode.NO_USABLE_PREDICATE, detail=f"no condition that an index on {names} answers"
-    )
+    names = sorted({usable.columns[0].name for usable in indexes})
+    details = []
+    for name in names:
+        word = rf"(?<![\w.])`?{re.escape(name)}(?!\w)"
+        for text in (text for text in unknown if re.search(word, text, re.IGNORECASE)):
+            if re.search(rf"\w\([^()]*{word}", text, re.IGNORECASE):
+                why = f"applies a function to the indexed column {name}"
+                details.append(f"{text} {why}, and lakesieve has no index of that expression")
+            else:
+                details.append(f"{text} is no comparison of {name} with constants of its type")
+    detail = "; ".join(details[:_SHOWN]) or f"no condition on {', '.join(names)}"
+    return Reason(code=ReasonCode.NO_USABLE_PREDICATE, detail=detail)
 
 
 def _leaves(rows: RowFilter) -> set[ColumnRanges]:

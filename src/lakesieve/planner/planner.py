@@ -10,12 +10,11 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from lakesieve.errors import UnsupportedError
-from lakesieve.index import IndexRegistry, Reason, ReasonCode, plan
+from lakesieve.index import IndexRegistry, Reason, ReasonCode, column_types, plan
 from lakesieve.planner.answers import answer, kept_files, refusal, unpruned
 from lakesieve.planner.look_up import LookUp
 from lakesieve.planner.requests import DigestsRequest, RequestError, read_request
-from lakesieve.predicate import condition_of
-from lakesieve.predicate import to_text as filter_text
+from lakesieve.predicate import condition_of, to_sql
 from lakesieve.store import DIGEST_BYTES, shared_cache
 from lakesieve.tables.formats import FORMATS
 
@@ -202,12 +201,12 @@ class Planner:
             keys=[condition_of(condition) for condition in scan.keys],
             visit=look_up.visit,
         )
-        names = {c.field_id: ".".join(path) for path, c in columns.items()}
         of_joins = [_key_text(condition) for condition in scan.keys]
         joined = [Reason(code=ReasonCode.JOIN_KEYS, detail=text) for text in of_joins]
         result = unpruned(scan.id, [*reasons, *planned.reasons, *joined])
         result["indexes"] = list(planned.plan.used)
-        result["predicate"] = _predicate_text(filter_text(planned.row_filter, names), of_joins)
+        conditions = to_sql(planned.row_filter, column_types(columns))
+        result["predicate"] = _predicate_text(conditions, of_joins)
         result["leading"] = _leading(planned.usable, columns)
         return result | _kept(planned.plan, known)
 
@@ -232,7 +231,7 @@ def _key_text(keys: dict[str, Any]) -> str:
 def _predicate_text(conditions: str, of_joins: list[str]) -> str:
     if not of_joins:
         return conditions
-    return " AND ".join([conditions] * (conditions != "anything") + of_joins)
+    return " AND ".join([conditions] * (conditions != "TRUE") + of_joins)
 
 
 def _kept(plan: KeepTree, known: frozenset[str]) -> dict[str, Any]:

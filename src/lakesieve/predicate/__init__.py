@@ -16,8 +16,8 @@ from lakesieve.predicate.row_filter import (
     all_of,
     any_of,
     rows_where,
-    to_text,
 )
+from lakesieve.predicate.sql_text import to_sql, value_text
 
 __all__ = [
     "AllOf",
@@ -35,5 +35,6 @@ __all__ = [
     "bind",
     "condition_of",
     "rows_where",
-    "to_text",
+    "to_sql",
+    "value_text",
 ]

@@ -115,7 +115,7 @@ class _Binder:
                     kind=ErrorKind.INVALID_PREDICATE,
                     hint="Write dates as 'YYYY-MM-DD', times as 'YYYY-MM-DD HH:MM:SS'.",
                 ) from None
-            return Unknown(text=unclear.text)
+            return Unknown(text=f"{'.'.join(expr.column)} ({unclear.text})")
 
     def _column(self, path: tuple[str, ...]) -> ColumnType | None:
         column = self._known(path)

@@ -150,7 +150,7 @@ def _unknown(node: Expression) -> Unknown:
             written = "".join(operand.sql(dialect="spark").split())
             dates += [written] if _DAY.fullmatch(written) else []
     return Unknown(
-        text=_short(node.sql(dialect="spark")),
+        text=_short(node.sql(dialect="spark", normalize_functions="lower")),
         # a column that is compared with no other one is missing for other reasons
         compared=tuple(compared) if len(compared) > 1 else (),
         bare_dates=tuple(dates),
@@ -167,7 +167,7 @@ def _truth_of(node: Expression) -> Expr:
     """Read a column that stands alone, which must be boolean."""
     column = _column(node)
     if column is None:
-        return Unknown(text=_short(node.sql(dialect="spark")))
+        return _unknown(node)
     return Compare(column=column, op="=", value=Literal(kind="boolean", value=True))
 
 
@@ -391,6 +391,8 @@ def _cast(inner: Expression, to: Expression) -> Literal | None:
     if value is None or value.precision:
         return None
     written, kind = value.value, to.this
+    if isinstance(written, bytes):
+        return _text_of(written) if kind == sql.DataType.Type.TEXT else None
     if isinstance(written, str):
         if kind in _TIMES and value.kind == "text":
             return Literal(kind=_TIMES[kind], value=written)
@@ -410,6 +412,15 @@ def _cast(inner: Expression, to: Expression) -> Literal | None:
     if kind == sql.DataType.Type.DECIMAL and value.kind != "double" and written.is_finite():
         return _decimal(written, to)
     return None
+
+
+def _text_of(content: bytes) -> Literal | None:
+    """Return the string that bytes are; ``None`` where they are no UTF-8."""
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return None
+    return Literal(kind="string", value=content)
 
 
 def _is_single(number: Decimal) -> bool:

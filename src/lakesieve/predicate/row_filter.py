@@ -13,7 +13,7 @@ from lakesieve.predicate.expression import And, Constant, Not, Or
 from lakesieve.predicate.ranges import Ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from lakesieve.predicate.bind import BoundExpr
 
@@ -134,32 +134,3 @@ def _flattened(filters: Sequence[RowFilter], kind: type[AllOf | AnyOf]) -> list[
     for arg in filters:
         flat.extend(arg.args if isinstance(arg, kind) else (arg,))
     return flat
-
-
-def to_text(rows: RowFilter, names: Mapping[int, str], *, limit: int = 300) -> str:
-    """Return a filter as one line of text for people."""
-    text = _text(rows, names)
-    return text if len(text) <= limit else text[: limit - 3] + "..."
-
-
-def _text(rows: RowFilter, names: Mapping[int, str]) -> str:
-    match rows:
-        case AlwaysTrue():
-            return "anything"
-        case AlwaysFalse():
-            return "nothing"
-        case ColumnRanges():
-            return f"{names.get(rows.field_id, rows.field_id)} in {_ranges(rows.ranges)}"
-        case AllOf():
-            return " AND ".join(_text(arg, names) for arg in rows.args)
-        case AnyOf():
-            return "(" + " OR ".join(_text(arg, names) for arg in rows.args) + ")"
-
-
-def _ranges(ranges: Ranges) -> str:
-    texts = [f"[{low!r}, {high!r})" for low, high in ranges.intervals[:3]]
-    if len(ranges.intervals) > 3:
-        texts.append(f"and {len(ranges.intervals) - 3} more ranges")
-    if ranges.nulls:
-        texts.append("null")
-    return " or ".join(texts).replace("None", "")

@@ -103,6 +103,13 @@ def _check_cells(check: AdviceCheck) -> tuple[str, ...]:
 
 def advice_page(tables: Sequence[TableAdvice]) -> str:
     """Render the advice as a page."""
-    return rendered(
-        "advice.html.jinja", title="Which columns to index", command="advise", tables=tables
-    )
+    toc = [(f"table-{number}", table.table) for number, table in enumerate(tables, 1)]
+    if len(tables) == 1:
+        parts = (
+            ("tried", "What was tried", tables[0].columns),
+            ("others", "Why not the others", tables[0].columns),
+            ("checks", "Predictions beside indexes", tables[0].checks),
+        )
+        toc += [(f"{anchor}-1", title) for anchor, title, has in parts if has]
+    title = "Which columns to index"
+    return rendered("advice.html.jinja", title=title, command="advise", toc=toc, tables=tables)

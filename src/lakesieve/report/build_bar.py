@@ -18,6 +18,15 @@ if TYPE_CHECKING:
     from lakesieve.index.result import BuildProgress
 
 
+_PHASES = {
+    "plan": "listing data files",
+    "sample": "sampling keys",
+    "index": "reading data files",
+    "verify": "reading data files",
+    "commit": "committing",
+}
+
+
 class BuildBar:
     """Shows the progress of one build on a console; call it with each report.
 
@@ -39,7 +48,8 @@ class BuildBar:
             transient=True,
             disable=not console.is_terminal,
         )
-        self._task = self._progress.add_task(escape(self._title), total=None, line="")
+        # a session or a listing may take seconds before the first report
+        self._task = self._progress.add_task(escape(self._title), total=None, line="starting")
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -72,7 +82,8 @@ class BuildBar:
 def progress_line(report: BuildProgress) -> str:
     """One report in one line."""
     if not report.rows_done:
-        return f"{report.phase}, {units.duration(report.seconds)}"
+        phase = _PHASES.get(report.phase, report.phase)
+        return f"{phase}, {units.duration(report.seconds)}"
     rate = report.rows_done / report.seconds if report.seconds > 0 else 0.0
     if report.rows_done == report.rows_total:
         amount = (

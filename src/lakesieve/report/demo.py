@@ -28,6 +28,8 @@ def demo_text(result: DemoResult) -> RenderableType:
     largest = max((query.speedup for query in result.queries), default=1.0)
     return Group(
         "",
+        _verdict(result),
+        "",
         _headline(result),
         "",
         _indexes(result),
@@ -35,6 +37,18 @@ def demo_text(result: DemoResult) -> RenderableType:
         _queries(result, largest),
         "",
         _closing(result),
+    )
+
+
+def _verdict(result: DemoResult) -> Text:
+    """Say in one line what skipping files has done."""
+    queries = result.queries
+    off, on = sum(query.files_off for query in queries), sum(query.files_on for query in queries)
+    before, after = sum(q.seconds_off for q in queries), sum(q.seconds_on for q in queries)
+    return Text.assemble(
+        (f"✓ {units.count(off)} → {units.plural(on, 'data file')}, answers equal", "bold green"),
+        f"  {units.plural(len(queries), 'query', 'queries')} in {units.duration(after)}"
+        f" instead of {units.duration(before)}",
     )
 
 
@@ -91,10 +105,8 @@ def _change(before: str, after: str) -> Text:
 def _closing(result: DemoResult) -> Group:
     lines = [Text("The queries", style="bold")]
     lines += [_question(query, result.table) for query in result.queries]
-    answers = units.plural(len(result.queries), "answer")
     lines += [
         Text(""),
-        Text(f"✓ All {answers} are the same with skipping on as with skipping off.", style="green"),
         Text(
             "  Files opened: what Iceberg's own min/max statistics leave → what lakesieve leaves.\n"
             "  Times: medians of 3 runs, planning included."
@@ -103,7 +115,7 @@ def _closing(result: DemoResult) -> Group:
     new = max((query.uncovered for query in result.queries), default=0)
     if new:
         files = units.plural(new, "file")
-        lines.append(Text(f"  After the append {files} that no index has seen is read as well."))
+        lines.append(Text(f"  After the append {files} not indexed yet: always read, too."))
     condition = result.queries[0].sql.partition(" WHERE ")[2] if result.queries else ""
     # where the project's own environment is, it is the one that has run this
     own = ".venv/bin/lakesieve"
@@ -127,11 +139,18 @@ def _question(query: DemoQuery, table: str) -> Text:
 def demo_page(result: DemoResult, overview: TableOverview) -> str:
     """Render what the demo measured as a page."""
     shown = [(index.info.name, index.layout) for index in overview.indexes]
+    pictures = [(name, of, layout_picture(of)) for name, of in shown if of is not None]
+    maps = [(f"keys-{at}", f"Keys of {name}") for at, (name, *_) in enumerate(pictures, 1)]
     return rendered(
         "demo.html.jinja",
         title=result.table,
         command="demo",
+        toc=[("queries", "Queries"), ("indexes", "Indexes"), *maps],
         demo=result,
+        files_off=sum(query.files_off for query in result.queries),
+        files_on=sum(query.files_on for query in result.queries),
+        seconds_off=sum(query.seconds_off for query in result.queries),
+        seconds_on=sum(query.seconds_on for query in result.queries),
         slowest=max((query.seconds_off for query in result.queries), default=0),
-        pictures=[(name, of, layout_picture(of)) for name, of in shown if of is not None],
+        pictures=pictures,
     )

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from lakesieve.report import units
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-def rendered(template: str, *, title: str, command: str, **values: object) -> str:
-    """Render a page."""
+
+def rendered(
+    template: str, *, title: str, command: str, toc: Sequence[tuple[str, str]], **values: object
+) -> str:
+    """Render a page; ``toc`` has the anchor and the title of each of its sections."""
     # a second of imports that only pages need
     from jinja2 import Environment, PackageLoader
 
@@ -27,5 +33,5 @@ def rendered(template: str, *, title: str, command: str, **values: object) -> st
     }
     made = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
     return templates.get_template(template).render(
-        title=title, command=command, made=made, **values
+        title=title, command=command, toc=toc, made=made, **values
     )

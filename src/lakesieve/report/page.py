@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from lakesieve.index.reasons import Reason, ReasonCode
 from lakesieve.report import units
 from lakesieve.report.html import rendered
 from lakesieve.report.pictures import (
@@ -44,22 +45,61 @@ def report_page(
         HTML with all of its styles and pictures in it, everything that comes from the table
         escaped. It fetches nothing and runs no script.
     """
+    queries = _queries(recent)
+    advice = [_advice(overview, index, queries) for index in overview.indexes]
+    anchors = [f"index-{number}" for number in range(1, len(advice) + 1)]
+    names = [index.info.name for index in overview.indexes]
+    deletes = overview.deletes
+    has_deletes = deletes is not None and bool(deletes.equality or deletes.positions)
+    codes = sorted({code for query in queries for code in query.reasons})
     return rendered(
         "table.html.jinja",
         command="report",
         title=overview.table,
+        toc=[
+            ("indexes", "Indexes"),
+            *([("deletes", "Row-level deletes")] if has_deletes else []),
+            *([("queries", "The latest queries")] if recent is not None else []),
+            *zip(anchors, names, strict=True),
+        ],
+        verdict=_verdict(overview, queries),
+        to_do=[
+            (name, anchor, one)
+            for name, anchor, found in zip(names, anchors, advice, strict=True)
+            for one in found
+        ],
         table=overview,
+        has_deletes=has_deletes,
         committed=_moment(overview.timestamp_ms),
         redact=redact,
         recent=recent,
-        conditions=[q.shape if redact else q.text for q in _queries(recent)],
-        reasons=sorted({code for query in _queries(recent) for code in query.reasons}),
-        indexes=[_section(overview, index, _queries(recent)) for index in overview.indexes],
+        conditions=[query.shape if redact else query.text for query in queries],
+        reasons=[Reason(code=ReasonCode(code), detail="") for code in codes],
+        indexes=[
+            _section(overview, index, found) | {"anchor": anchor}
+            for index, found, anchor in zip(overview.indexes, advice, anchors, strict=True)
+        ],
     )
 
 
+def _verdict(table: TableOverview, queries: Sequence[RecentQuery]) -> dict[str, str] | None:
+    """Return what the indexes leave: of the latest queries, or else of look-ups of one key."""
+    if queries:
+        before = sum(query.left_by_format for query in queries)
+        after: float = sum(query.left for query in queries)
+        of = f"for the latest {units.plural(len(queries), 'query', 'queries')}"
+        return {"before": units.count(before), "after": units.figure(after, "files"), "of": of}
+    layouts = [(index.info.name, index.layout) for index in table.indexes if index.layout]
+    if not layouts:
+        return None
+    name, best = max(layouts, key=lambda one: one[1].kept_by_bounds / max(one[1].kept, 1))
+    before_text = units.count(round(best.kept_by_bounds))
+    after_text = units.figure(best.kept, "files")
+    return {"before": before_text, "after": after_text, "of": f"for a key of {name}, on average"}
+
+
 def _section(
-    table: TableOverview, index: IndexOverview, queries: Sequence[RecentQuery]
+    table: TableOverview, index: IndexOverview, advice: Sequence[_Advice]
 ) -> dict[str, object]:
     layout = index.layout
     return {
@@ -67,7 +107,7 @@ def _section(
         "info": index.info,
         "seen": table.files - index.uncovered,
         "share": units.percent(table.files - index.uncovered, table.files),
-        "advice": _advice(table, index, queries),
+        "advice": advice,
         "picture": None if layout is None else layout_picture(layout),
         "files_of_key": [] if layout is None else files_of_key_bars(layout),
         "commits": commit_bars(index.commits),
@@ -96,7 +136,7 @@ def _advice(
         return [_Advice(text=f"It cannot be read: {index.error}", command=repair)]
     if index.uncovered:
         files = units.plural(index.uncovered, "data file")
-        text = f"{files} that it has not seen: every query reads them."
+        text = f"Not indexed yet: {files}, which every query reads."
         found.append(_Advice(text=text, command=f"lakesieve refresh {of_index}"))
     covered = index.info.files
     if covered and index.gone >= _GONE * covered:

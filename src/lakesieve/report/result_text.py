@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,8 @@ from lakesieve.store import Repaired, Vacuumed
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from lakesieve.index.reasons import Reason
+
 _MAX_PATHS = 10
 
 
@@ -71,13 +74,18 @@ def _(result: Explanation) -> RenderableType:
         ("table", found.table),
         ("version", found.version or "none yet: the table is empty"),
         ("predicate", found.predicate),
+        *(
+            [("looked up", found.condition)]
+            if found.condition not in {"", "TRUE", found.predicate}
+            else []
+        ),
         ("read", f"{files}, {count(skipped)} skipped"),
         ("without an index", f"{plural(found.left_by_format, 'file')}, {_by_format(found)}"),
         ("index", ", ".join(found.indexes) or "none used"),
     ]
     if found.uncovered:
-        facts.append(("uncovered", f"{plural(found.uncovered, 'file')} no index has seen"))
-    reasons = [Text.assemble((str(r.code), "bold"), "  ", r.detail) for r in found.reasons]
+        facts.append(("not indexed", f"{plural(found.uncovered, 'file')}, always read"))
+    reasons = [line for reason in found.reasons for line in _why(reason, found.table)]
     paths = [Text(path, style="dim", overflow="fold") for path in found.paths[:_MAX_PATHS]]
     more = len(found.paths) - len(paths)
     if more:
@@ -87,6 +95,13 @@ def _(result: Explanation) -> RenderableType:
         if lines:
             blocks += [Text(f"\n{title}", style="bold"), Padding(Group(*lines), (0, 0, 0, 2))]
     return Group(*blocks)
+
+
+def _why(reason: Reason, table: str) -> list[Text]:
+    """Return a reason in words, and what to do about it."""
+    lines = [Text.assemble((str(reason.code), "bold"), "  ", reason.sentence)]
+    step = reason.next_step(shlex.quote(table) if table else "TABLE")
+    return [*lines, Text(f"  → {step}")] if step else lines
 
 
 def _by_format(found: FileMatches) -> str:
@@ -181,7 +196,14 @@ def _(result: list) -> RenderableType:  # type: ignore[type-arg]
     headings, cells = TABLES[kind]
     if kind is IndexInfo and any(info.live_files is not None for info in result):
         headings, cells = _STATES
-    return table_of(headings, map(cells, result))
+    rows = table_of(headings, map(cells, result))
+    if kind is not TablePruning:
+        return rows
+    reasons = dict.fromkeys((r, scan.table) for scan in result for r in scan.reasons)
+    lines = [
+        line for reason, table in reasons if reason.next_step() for line in _why(reason, table)
+    ]
+    return Group(rows, *([Text("")] if lines else []), *lines)
 
 
 def _index(info: IndexInfo) -> tuple[str, ...]:
@@ -263,7 +285,7 @@ TABLES: dict[type, tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]] = {
         _refreshed,
     ),
     TablePruning: (
-        ("table", "files>", "read>", "unseen>", "index", "condition", "reasons"),
+        ("table", "files>", "read>", "not indexed>", "index", "condition", "reasons"),
         _pruning,
     ),
     TableInfo: (("table", "format", "indexes"), _table),

@@ -13,6 +13,7 @@ from lakesieve.sieve.composite import (
     component_code,
     encode_composite,
     encode_rows,
+    leading_code,
 )
 from lakesieve.sieve.keys import (
     KINDS,
@@ -22,6 +23,7 @@ from lakesieve.sieve.keys import (
     KeyType,
     encode_keys,
     successor,
+    unscaled,
     wide_code,
 )
 from lakesieve.sieve.lookup import (
@@ -67,6 +69,7 @@ __all__ = [
     "encode_rows",
     "front_coded",
     "front_decoded",
+    "leading_code",
     "lookup_codes",
     "lookup_points",
     "lookup_range",
@@ -80,6 +83,7 @@ __all__ = [
     "sort_pairs",
     "successor",
     "trade_offs",
+    "unscaled",
     "wide_code",
     "with_gaps",
 ]

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakesieve.sieve.byte_order import binary_array
-from lakesieve.sieve.keys import KeyType, encode_keys, wide_code
+from lakesieve.sieve.keys import KeyType, encode_keys, unscaled, wide_code
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,6 +85,24 @@ def component_code(kind: str, code: Code | None) -> bytes:
     if not _LOWEST <= code <= _HIGHEST:
         return below if code < 0 else above
     return below + (code - _LOWEST).to_bytes(8, "big")
+
+
+def leading_code(kind: str, key: bytes) -> Code | None:
+    """Return the code of a composite key's first component; ``None`` for null.
+
+    The key may be cut: what is missing counts as zeros.
+    """
+    if key[:1] != VALUES[0]:
+        return None
+    width = _WIDTHS.get(kind, 8)
+    if not width:
+        # zeros are escaped, so that two of them end the component
+        parts = key[1:].split(_ESCAPED)
+        ends = [at for at, part in enumerate(parts) if b"\x00" in part]
+        whole = parts[: ends[0] + 1] if ends else parts
+        return b"\x00".join([*whole[:-1], whole[-1].partition(b"\x00")[0]])
+    word = key[1 : 1 + width].ljust(width, b"\x00")
+    return unscaled(word) if kind == "decimal" else int.from_bytes(word, "big") + _LOWEST
 
 
 def _components(key_type: KeyType, values: pa.Array | pa.ChunkedArray) -> pa.Array:

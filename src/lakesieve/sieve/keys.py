@@ -122,6 +122,11 @@ def wide_code(unscaled: int) -> bytes:
     return (max(-limit, min(unscaled, limit - 1)) + limit).to_bytes(_WIDE_BYTES, "big")
 
 
+def unscaled(code: bytes) -> int:
+    """Return the unscaled value of a :func:`wide_code`; bytes that were cut off count as zeros."""
+    return int.from_bytes(code.ljust(_WIDE_BYTES, b"\0"), "big") - (1 << 127)
+
+
 def _bytes(_: KeyType, values: pa.Array) -> pa.Array | None:
     kind, types = values.type, pa.types
     is_text = types.is_string(kind) or types.is_large_string(kind)

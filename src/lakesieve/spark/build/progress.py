@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import uuid
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakesieve.index.result import BuildProgress
@@ -22,6 +23,40 @@ if TYPE_CHECKING:
 INTERVAL = 0.25
 READING = ("index", "verify")
 """Phases whose jobs read the data files."""
+
+
+class Onward:
+    """Hears the reports of builds that follow one another, and passes on their sums.
+
+    What it passes on never decreases: Spark learns of further tasks while it runs, and a build
+    that is repeated begins anew.
+    """
+
+    def __init__(self, callback: Callable[[BuildProgress], None]) -> None:
+        self._callback = callback
+        self._start = time.monotonic()
+        # rows and files of the builds that are over, and of the last report
+        self._over = self._last = (0, 0)
+
+    def __call__(self, report: BuildProgress) -> None:
+        """Pass on a report."""
+        rows, files = self._over
+        self._last = (
+            max(self._last[0], rows + report.rows_done),
+            max(self._last[1], files + report.files_done),
+        )
+        self._callback(
+            replace(
+                report,
+                rows_done=self._last[0],
+                rows_total=max(self._last[0], rows + report.rows_total),
+                files_done=self._last[1],
+                files_total=max(self._last[1], files + report.files_total),
+                seconds=time.monotonic() - self._start,
+            )
+        )
+        if report.phase == "done":
+            self._over = (rows + report.rows_total, files + report.files_total)
 
 
 class Watch:
@@ -44,6 +79,8 @@ class Watch:
     ) -> None:
         self._context = spark.sparkContext
         self._jobs = own_jobs(spark, description)
+        if callback is not None and not isinstance(callback, Onward):
+            callback = Onward(callback)
         self._callback = callback
         self._description = description
         self._group = f"lakesieve-{uuid.uuid4().hex[:12]}"
@@ -53,7 +90,6 @@ class Watch:
         # the phase; (rows, files) that are done before the current portion; (rows, files) of the
         # portion
         self._state = ("plan", (0, 0), (0, 0))
-        self._start = time.monotonic()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._poll, daemon=True, name=self._group)
 
@@ -97,23 +133,25 @@ class Watch:
         self._jobs.__exit__(kind, error, trace)
 
     def _poll(self) -> None:
-        while not self._stop.wait(INTERVAL):
+        while True:
             state = self._state
             reads = state[0] in READING
             self._tell(state, self._fraction() if reads else float(state[0] == "commit"))
+            if self._stop.wait(INTERVAL):
+                return
 
     def _fraction(self) -> float:
-        """Return the share of the tasks that are complete."""
+        """Return the share of the stages that is done. A stage that has not begun counts as one."""
         tracker = self._context.statusTracker()
-        completed = total = 0
+        done, stages = 0.0, 0
         for job in tracker.getJobIdsForGroup(self._tag):
             info = tracker.getJobInfo(job)
             for stage in info.stageIds if info else ():
+                stages += 1
                 stage_info = tracker.getStageInfo(stage)
-                if stage_info is not None:
-                    completed += stage_info.numCompletedTasks
-                    total += stage_info.numTasks
-        return completed / total if total else 0.0
+                if stage_info is not None and stage_info.numTasks:
+                    done += stage_info.numCompletedTasks / stage_info.numTasks
+        return done / stages if stages else 0.0
 
     def _tell(self, state: _State, fraction: float) -> None:
         if self._callback is None:
@@ -126,6 +164,6 @@ class Watch:
                 rows_total=self._rows,
                 files_done=before[1] + round(portion[1] * fraction),
                 files_total=self._files,
-                seconds=time.monotonic() - self._start,
+                seconds=0.0,
             )
         )

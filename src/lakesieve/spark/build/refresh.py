@@ -13,6 +13,7 @@ from lakesieve.index import RefreshResult
 from lakesieve.index.definition import indexed_columns
 from lakesieve.index.upkeep import ATTEMPTS, Upkeep
 from lakesieve.spark.build.indexing import add_files
+from lakesieve.spark.build.progress import Onward
 from lakesieve.spark.build.source import IndexBuild, Source, indexable, read_for
 from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.tables.jobs import own_jobs
@@ -128,7 +129,9 @@ def refresh_each(
         By name, the result or the error of each index.
     """
     table.reader.reload()
-    call = _Refresh(spark=spark, table=table, dry_run=dry_run, progress=progress)
+    # groups of files are read one after another
+    heard = progress and Onward(progress)
+    call = _Refresh(spark=spark, table=table, dry_run=dry_run, progress=heard)
     stale = [
         _StaleIndex(name=name, upkeep=Upkeep(table=table.reader, store=store))
         for name, store in stores.items()

@@ -7,9 +7,11 @@ import java.util.Deque;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.regex.Pattern;
 import lakesieve.spark.Scala;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.BinaryComparison;
+import org.apache.spark.sql.catalyst.expressions.BinaryOperator;
 import org.apache.spark.sql.catalyst.expressions.EqualNullSafe;
 import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -35,6 +37,8 @@ import org.apache.spark.sql.types.DataTypes;
  * joins.KeyValues} writes the keys of joins.
  */
 public final class Conditions {
+  private static final Pattern NUMBER = Pattern.compile("#\\d+L?");
+  private static final int LONGEST = 120;
   private final LeafColumns columns;
 
   private Conditions(LeafColumns columns) {
@@ -62,7 +66,21 @@ public final class Conditions {
       return negation;
     }
     Map<String, Object> known = leaf(e);
-    return known == null ? unknown(e.getClass().getSimpleName()) : known;
+    return known == null ? unknown(text(e)) : known;
+  }
+
+  /** Return a condition for a person, without the numbers of Catalyst's columns. */
+  static String text(Expression e) {
+    String text;
+    try {
+      text = NUMBER.matcher(e.toString()).replaceAll("");
+    } catch (RuntimeException | LinkageError | StackOverflowError failure) {
+      // what only explains must not end the planning
+      return e.getClass().getSimpleName();
+    }
+    // operators are printed in parentheses
+    if (e instanceof BinaryOperator) text = text.substring(1, text.length() - 1);
+    return text.length() <= LONGEST ? text : text.substring(0, LONGEST - 3) + "...";
   }
 
   /** Return a condition that contains no other conditions, or null if the protocol has none. */

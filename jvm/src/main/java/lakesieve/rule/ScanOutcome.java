@@ -85,8 +85,8 @@ final class ScanOutcome {
       all.add(new Reason(code, parts.length > 1 ? parts[1] : ""));
     }
     if (uncovered > 0) {
-      String files = uncovered == 1 ? "1 file" : uncovered + " files";
-      all.add(new Reason("uncovered-files", files + " that no index has seen"));
+      String files = uncovered == 1 ? "1 data file" : uncovered + " data files";
+      all.add(new Reason("uncovered-files", files));
     }
     Map<String, Object> shown = new LinkedHashMap<>();
     shown.put("table", table == null ? "" : table);

@@ -58,7 +58,7 @@ class ConditionsTest {
   }
 
   private static Map<String, Object> unknown(Expression e) {
-    return object("op", "unknown", "text", e.getClass().getSimpleName());
+    return object("op", "unknown", "text", Conditions.text(e));
   }
 
   private static Map<String, Object> json(Expression e) {
@@ -113,6 +113,14 @@ class ConditionsTest {
             literal(5, DataTypes.IntegerType),
             column("f", DataTypes.BooleanType));
     for (Expression e : conditions) assertEquals(unknown(e), json(e));
+  }
+
+  /** What the protocol has no condition for is told as a person reads it, if it can be printed. */
+  @Test
+  void textOfOtherForms() {
+    assertEquals("a > a", Conditions.text(new GreaterThan(A, A)));
+    Expression odd = new InSet(A, set(5, 1.5));
+    assertEquals("InSet", Conditions.text(odd));
   }
 
   /** A literal of each type is written as its type says, and so is its type. */

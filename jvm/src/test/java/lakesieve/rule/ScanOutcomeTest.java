@@ -33,7 +33,7 @@ class ScanOutcomeTest {
             "join-too-large: more rows",
             "scan-unsupported: a stream",
             "deletes-left: a command",
-            "uncovered-files: 1 file that no index has seen"),
+            "uncovered-files: 1 data file"),
         reasons(row));
     assertEquals("db.t", row.get("table").textValue());
     assertEquals(10, row.get("files_total").intValue());
