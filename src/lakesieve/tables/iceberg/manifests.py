@@ -67,8 +67,8 @@ def metrics_of_files(
     specs: Mapping[int, Sequence[Mapping[str, Any]]],
     options: StorageOptions,
     name: str,
-) -> DataFileRows:
-    """Return the statistics of the live data files of one snapshot.
+) -> tuple[pa.ChunkedArray, DataFileRows]:
+    """Return the paths of the live data files of one snapshot, and their statistics.
 
     Raises:
         UnsupportedError: The snapshot is written as only the oldest writers did.
@@ -77,7 +77,8 @@ def metrics_of_files(
     manifests = _manifests_by(options)
     with _readable(name):
         files = manifests.files(_of_data(manifests, [snapshot], name))
-    return rows_of_files([(one, np.arange(len(one))) for one in files], specs)
+    paths = pa.chunked_array([one.paths for one in files], pa.string())
+    return paths, rows_of_files([(one, np.arange(len(one))) for one in files], specs)
 
 
 def _manifests_by(options: StorageOptions) -> TableManifests:

@@ -57,18 +57,11 @@ _UNITS = {"date": 86_400_000_000, "timestamp": 1, "timestamp_ntz": 1}
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DataFileRows:
-    """Live data files as manifests list them.
+    """What manifests say of live data files, one element a file."""
 
-    Args:
-        paths: Their paths in the one spelling.
-        spec_ids: The partition spec of each.
-        partitions: The values of its fields by field id, as far as they are known.
-        metric: Returns the entries of one field in one of ``METRICS``, one a file.
-    """
-
-    paths: pa.ChunkedArray
     spec_ids: Sequence[int]
-    partitions: Sequence[Mapping[int, Any]]
+    partitions: Sequence[Mapping[int, Any]]  # values by partition field id, as far as known
+    # returns the entries of one field in one of `METRICS`, one a file
     metric: Callable[[str, int], Sequence[Any]]
 
 
@@ -80,44 +73,43 @@ def field_ids(spec: Sequence[Mapping[str, Any]]) -> list[int]:
 def iceberg_statistics(
     schema: str,
     specs: Mapping[int, Sequence[Mapping[str, Any]]],
-    read: Callable[[Collection[int]], DataFileRows],
+    read: Callable[[], tuple[pa.ChunkedArray, DataFileRows]],
 ) -> FileStatistics:
     """Make the statistics of a version of an Iceberg table.
 
-    Args:
-        schema: The schema of the version, as ``TableVersion`` has it.
-        specs: The fields of each partition spec, as the specification writes them to JSON.
-        read: Lists the data files with the metrics of some fields.
+    ``schema`` is the schema of the version, as ``TableVersion`` has it, and ``specs`` has the
+    fields of each partition spec. ``read`` lists the paths of the data files and their statistics.
     """
     # manifests name columns by the ids of the schema, even where a name mapping is in force
     columns = columns_of_fields(json.loads(schema)["fields"])
-    return statistics_of(columns, specs, read)
-
-
-def statistics_of(
-    columns: Mapping[tuple[str, ...], Column],
-    specs: Mapping[int, Sequence[Mapping[str, Any]]],
-    read: Callable[[Collection[int]], DataFileRows],
-) -> FileStatistics:
-    """Make statistics as :func:`iceberg_statistics` does, of columns by their ids in manifests."""
     by_id = {column.field_id: column for column in columns.values()}
 
     def bounds(fields: Collection[int]) -> FileBounds:
-        files = read(fields)
-        parts: list[ColumnBounds | Buckets] = [_by_metrics(by_id[f], files) for f in fields]
-        for column, transform, number, _, spec_id in partition_fields(by_id, specs, fields):
-            mine = [
-                spec == spec_id and number in partition
-                for spec, partition in zip(files.spec_ids, files.partitions, strict=True)
-            ]
-            values = [
-                partition[number] if own else None
-                for own, partition in zip(mine, files.partitions, strict=True)
-            ]
-            parts += _by_partition(column, transform, mine, values)
-        return FileBounds(paths=files.paths, parts=parts)
+        paths, files = read()
+        return FileBounds(paths=paths, parts=bounds_of_files(by_id, specs, fields, files))
 
     return FileStatistics(columns=columns, read=bounds)
+
+
+def bounds_of_files(
+    by_id: Mapping[int, Column],
+    specs: Mapping[int, Sequence[Mapping[str, Any]]],
+    fields: Collection[int],
+    files: DataFileRows,
+) -> list[ColumnBounds | Buckets]:
+    """Return what statistics and partitions of data files say of some columns."""
+    parts: list[ColumnBounds | Buckets] = [_by_metrics(by_id[field], files) for field in fields]
+    for column, transform, number, _, spec_id in partition_fields(by_id, specs, fields):
+        mine = [
+            spec == spec_id and number in partition
+            for spec, partition in zip(files.spec_ids, files.partitions, strict=True)
+        ]
+        values = [
+            partition[number] if own else None
+            for own, partition in zip(mine, files.partitions, strict=True)
+        ]
+        parts += _by_partition(column, transform, mine, values)
+    return parts
 
 
 def partition_fields(

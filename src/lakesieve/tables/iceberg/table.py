@@ -155,7 +155,7 @@ class IcebergReader:
         return iceberg_statistics(
             version.schema,
             specs,
-            lambda _: metrics_of_files(snapshot, specs, self._options, self.name),
+            lambda: metrics_of_files(snapshot, specs, self._options, self.name),
         )
 
     def _snapshot(self, version: TableVersion) -> Mapping[str, Any]:
