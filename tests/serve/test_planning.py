@@ -14,15 +14,12 @@ from tests.depth import depth
 from tests.engines.drawn import IS
 from tests.engines.tables import COLUMNS, index_of, rows
 from tests.serve.filters import as_json, sent_filter
-from tests.serve.tables import ROWS, catalog_of
+from tests.serve.tables import ROWS, catalog_of, planner_of
 
-from lakesieve.engines.engine_scans import FilePruner
 from lakesieve.errors import LakesieveError, StorageError
 from lakesieve.index import ReasonCode
-from lakesieve.serve.planning import ScanPlan, TablePlanner
 from lakesieve.serve.requests import ScanRequest
 from lakesieve.tables.iceberg.delete_files import DeleteIndex
-from lakesieve.tables.iceberg.manifest_cache import ManifestCache
 from lakesieve.tables.iceberg.manifest_files import ListedFile, Manifest, manifest_files
 from lakesieve.tables.opening import open_table
 
@@ -30,6 +27,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pyiceberg.table import Table
+
+    from lakesieve.serve.planning import ScanPlan
 
 FILES = 12
 PREDICATES = depth("PREDICATES", test=30, soak=1000)
@@ -41,14 +40,10 @@ def table(tmp_path: Path) -> Table:
     return catalog_of(tmp_path, "db.t", FILES).load_table("db.t")
 
 
-def _planner(table: Table) -> TablePlanner:
-    return TablePlanner("db.t", table.metadata, table.io, FilePruner(), ManifestCache.of(1 << 28))
-
-
 def _plan(table: Table, wanted: Any, **more: Any) -> ScanPlan:
     """A plan for a filter in the JSON in which PyIceberg sends it."""
     body = {"filter": as_json(wanted), **more}
-    return _planner(table).plan(ScanRequest.parse(body))
+    return planner_of(table).plan(ScanRequest.parse(body))
 
 
 def _paths(plan: ScanPlan) -> set[str]:
@@ -179,7 +174,7 @@ def test_a_task(table: Table) -> None:
     file = task["data-file"]
     assert file["value-counts"] == {"keys": [field_id], "values": [ROWS]}
     assert set(file["lower-bounds"]["keys"]) <= {field_id}
-    (plain, *_) = _planner(table).plan(ScanRequest.parse({})).tasks
+    (plain, *_) = planner_of(table).plan(ScanRequest.parse({})).tasks
     assert plain["residual-filter"] is True
     assert "value-counts" not in plain["data-file"]
 
@@ -210,7 +205,7 @@ def test_a_task(table: Table) -> None:
 def test_requests_that_are_none(table: Table, body: Any) -> None:
     """What is wrong is named, and nothing is planned."""
     with pytest.raises(LakesieveError):
-        _planner(table).plan(ScanRequest.parse(body))
+        planner_of(table).plan(ScanRequest.parse(body))
 
 
 def test_damaged_deletion_vectors() -> None:

@@ -18,7 +18,6 @@ from lakesieve.errors import ErrorKind, StorageError, UnsupportedError
 from lakesieve.serve.bounds import TableBounds
 from lakesieve.serve.catalogs import ServedTable
 from lakesieve.serve.metadata import parsed
-from lakesieve.serve.plans import OpenedTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -89,7 +88,7 @@ class TableGrants:
     def __init__(self, *, own_credentials: bool = False) -> None:
         self._own_credentials = own_credentials
 
-    def table(self, document: Any, grant: str) -> OpenedTable:
+    def table(self, document: Any, grant: str) -> ServedTable:
         """The table in an answer of the catalog.
 
         Args:
@@ -111,14 +110,15 @@ class TableGrants:
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             why = f"answered with no table that can be read: {type(error).__name__}"
             raise failed_upstream(why) from error
-        table = ServedTable(
+        return ServedTable(
             path=path,
             document=document["metadata"],
             metadata=parsed(document["metadata"]),
             io=load_file_io(settings, location=location),
+            credentials=document.get("storage-credentials") or None,
+            grant=grant,
+            bounds=bounds,
         )
-        credentials = document.get("storage-credentials") or None
-        return OpenedTable(table=table, credentials=credentials, grant=grant, bounds=bounds)
 
     def check(self, document: Any) -> None:
         """Check that scans of a table can be planned here, as far as its metadata tells.

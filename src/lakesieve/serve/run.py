@@ -93,13 +93,14 @@ def guarded_app(settings: ServerSettings) -> ASGIApp:
     from lakesieve.serve.app import build_app
     from lakesieve.serve.catalogs import PyIcebergCatalog, WarehouseCatalog
     from lakesieve.serve.guard import read_tokens
-    from lakesieve.serve.service import PlanningService
+    from lakesieve.serve.planning import PlanningContext
     from lakesieve.serve.upstream import build_proxy
+    from lakesieve.tables.iceberg.manifest_cache import ManifestCache
 
     conceal(secrets_in(os.environ))
-    service = PlanningService(
+    context = PlanningContext(
         locations=settings.locations,
-        memory=settings.memory,
+        cache=ManifestCache.of(settings.memory),
         log_filters=settings.log_filters,
     )
     address = upstream_of(settings)
@@ -119,14 +120,14 @@ def guarded_app(settings: ServerSettings) -> ASGIApp:
         )
         return build_app(
             catalog,
-            service,
+            context,
             mode=settings.mode,
             tokens=tokens,
             concurrency=settings.concurrency,
         )
     return build_proxy(
         address,
-        service,
+        context,
         mode=settings.mode,
         own_credentials=settings.own_credentials,
         concurrency=settings.concurrency,

@@ -31,7 +31,7 @@ from lakesieve.serve.grants import TableGrants, caller_of, failed_upstream
 from lakesieve.serve.guard import RequestGuard
 from lakesieve.serve.limits import RequestLimits, RequestWork
 from lakesieve.serve.metadata import parsed, planned_by
-from lakesieve.serve.plans import OpenedTable, mode_settings, plan_resources
+from lakesieve.serve.plans import mode_settings, plan_resources
 from lakesieve.tables.iceberg.manifest_cache import ContentCache
 
 if TYPE_CHECKING:
@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from lakesieve.serve.service import PlanningService
+    from lakesieve.serve.catalogs import ServedTable
+    from lakesieve.serve.planning import PlanningContext
 
 _TABLE = "/v1/{prefix:path}namespaces/{namespace}/tables/{table}"
 _PLANNING = "/v1/{prefix}/namespaces/{namespace}/tables/{table}"
@@ -81,13 +82,13 @@ class _Known:
     """A table as one caller was given it lately."""
 
     etag: str
-    opened: OpenedTable
+    table: ServedTable
     until: float
 
 
 def build_proxy(
     upstream: str,
-    service: PlanningService,
+    context: PlanningContext,
     *,
     mode: str = "server",
     own_credentials: bool = False,
@@ -98,7 +99,7 @@ def build_proxy(
 
     Args:
         upstream: Address of the catalog behind, without ``/v1``.
-        service: Plans the scans.
+        context: What the plans of all scans share.
         mode: Who plans, as for :func:`lakesieve.serve.app.build_app`.
         own_credentials: Whether the files of tables for which the catalog behind lends no
             credentials are read with those of this server: only where every caller may read
@@ -117,7 +118,7 @@ def build_proxy(
         Route("/v1/config", proxy.config, methods=["GET"]),
         *(
             Route(path, answered(proxy.remembering(act)), methods=[method])
-            for method, path, act in plan_resources(_TABLE, service, proxy.opened)
+            for method, path, act in plan_resources(_TABLE, context, proxy.granted)
         ),
         Route(_TABLE, proxy.table, methods=["GET"]),
         Route("/{rest:path}", proxy.passed, methods=["GET", "HEAD", "POST", "PUT", "DELETE"]),
@@ -239,7 +240,7 @@ class _Proxy:
                     return made
         return await run_in_threadpool(answer.unpacked_response)
 
-    def opened(self, request: Request) -> OpenedTable:
+    def granted(self, request: Request) -> ServedTable:
         """The table as the caller may have it, which the catalog behind says each time.
 
         Raises:
@@ -263,8 +264,8 @@ class _Proxy:
         answer = self._upstream.get(path, headers, RequestWork.of(request.scope))
         with contextlib.closing(answer):
             if answer.status_code == 304 and known is not None:
-                request.state.opened = known.opened
-                return known.opened
+                request.state.table = known.table
+                return known.table
             if answer.status_code != 200:
                 raise AnswerError(answer.unpacked_response())
             text = answer.unpacked()
@@ -272,14 +273,14 @@ class _Proxy:
             document = json.loads(text)
         except (ValueError, RecursionError):
             raise failed_upstream("answered with no JSON") from None
-        opened = self._grants.table(document, grant)
-        request.state.opened = opened
+        table = self._grants.table(document, grant)
+        request.state.table = table
         etag = dict(answer.headers).get("etag")
         if etag is not None:
             until = time.monotonic() + _FRESH_SECONDS
-            known = _Known(etag=etag, opened=opened, until=until)
+            known = _Known(etag=etag, table=table, until=until)
             self._known.put((grant,), known, _PER_BYTE * len(text))
-        return opened
+        return table
 
     def remembering(
         self, act: Callable[[Request, Any], Response]
@@ -290,9 +291,9 @@ class _Proxy:
             try:
                 return act(request, body)
             except UnsupportedError:
-                opened = getattr(request.state, "opened", None)
-                if opened is not None and opened.table.metadata is not None:
-                    uuid = str(opened.table.document.get("table-uuid"))
+                table = getattr(request.state, "table", None)
+                if table is not None and table.metadata is not None:
+                    uuid = str(table.document.get("table-uuid"))
                     self._planned_elsewhere.put((resource_of(request, below=1),), uuid, 1)
                 raise
 

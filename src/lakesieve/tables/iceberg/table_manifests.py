@@ -12,7 +12,6 @@ import pyarrow as pa
 from lakesieve.errors import ErrorKind, LakesieveError, StorageError, UnsupportedError
 from lakesieve.tables.avro import AvroTooLargeError, avro_records
 from lakesieve.tables.iceberg.manifest_files import DELETED, Manifest, manifest_files
-from lakesieve.tables.paths import normal_paths
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -150,14 +149,6 @@ class TableManifests:
                 self._cache.small.put(keys[at], one, 200 + getattr(one, "nbytes", 0))
         return derived
 
-    def normal_paths(self, manifests: Sequence[Manifest]) -> list[pa.ChunkedArray]:
-        """Return the paths of the live files of manifests in the one spelling."""
-        return self.of_each(
-            manifests,
-            ("normal",),
-            lambda tables: [normal_paths(table.column("path")) for table in tables],
-        )
-
     def batches(
         self, wanted: Sequence[tuple[Manifest, np.ndarray]]
     ) -> Iterator[list[tuple[ManifestFiles, np.ndarray]]]:
@@ -167,6 +158,7 @@ class TableManifests:
         """
         some = [one for one in wanted if len(one[1])]
         for start in range(0, len(some), _BATCH):
+            self._source.check()
             batch = some[start : start + _BATCH]
             files = self.files([manifest for manifest, _ in batch])
             yield [(of, rows) for of, (_, rows) in zip(files, batch, strict=True)]
