@@ -1,4 +1,4 @@
-"""A REST catalog of its own over another kind of catalog, by Iceberg's REST specification."""
+"""The server as a REST catalog over another kind of catalog, by Iceberg's specification."""
 
 from __future__ import annotations
 

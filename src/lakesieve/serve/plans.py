@@ -1,4 +1,4 @@
-"""The resources of plans, whichever catalog a table is of."""
+"""The resources of plans, for all kinds of catalogs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Resource = tuple[str, str, Callable[[Request, Any], Response]]
     """Method, path and answer of a resource."""
 
-# what stands between the levels of a namespace
+# the separator between the levels of a namespace in a path
 _LEVELS = "\x1f"
 
 _log = logging.getLogger("lakesieve.serve")
@@ -60,7 +60,7 @@ def levels_of(name: str) -> Namespace:
 
 
 def mode_settings(mode: str) -> dict[str, str]:
-    """Return what the configuration says of who plans: ``server``, ``client`` or ``either``."""
+    """Return the setting of a catalog that says who plans; ``either`` leaves it to clients."""
     return {} if mode == "either" else {"scan-planning-mode": mode}
 
 

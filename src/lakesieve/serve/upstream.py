@@ -1,6 +1,6 @@
-"""In front of another REST catalog: all passes through it, and scans are planned here.
+"""The server in front of another REST catalog: requests pass through, and scans are planned here.
 
-A caller gets a plan only of a table that the catalog behind gives to that caller.
+A caller gets plans only of tables that the catalog behind gives to that caller.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _ENDPOINTS = (
     f"DELETE {_PLANNING}/plan/{{plan-id}}",
     f"POST {_PLANNING}/tasks",
 )
-# what a catalog that lists no endpoints has, by the specification
+# endpoints of a catalog that lists none, by the specification
 _DEFAULTS = (
     "GET /v1/{prefix}/namespaces",
     "POST /v1/{prefix}/namespaces",
@@ -72,14 +72,14 @@ _TABLE_BYTES = 256 << 20
 _PER_BYTE = 10
 # credentials that a catalog lends last longer
 _FRESH_SECONDS = 300.0
-# tables of which it is remembered that their clients plan
+# how many tables are remembered whose clients must plan
 _ELSEWHERE = 10_000
 _log = logging.getLogger("lakesieve.serve")
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class _Known:
-    """A table as one caller was given it lately."""
+    """A table as the catalog behind gave it to one caller a short time ago."""
 
     etag: str
     table: ServedTable
@@ -95,15 +95,14 @@ def build_proxy(
     limits: RequestLimits | None = None,
     concurrency: int | None = None,
 ) -> Starlette:
-    """Build the application.
+    """Build the application that serves another REST catalog.
 
     Args:
         upstream: Address of the catalog behind, without ``/v1``.
         context: What the plans of all scans share.
-        mode: Who plans, as for :func:`lakesieve.serve.app.build_app`.
-        own_credentials: Whether the files of tables for which the catalog behind lends no
-            credentials are read with those of this server: only where every caller may read
-            whatever this server may.
+        mode: Who plans scans, as for :func:`lakesieve.serve.app.build_app`.
+        own_credentials: Whether the server reads tables for which the catalog behind lends no
+            credentials with its own: only right if every caller may read what this server may.
         limits: How long requests may take, and how large they may be.
         concurrency: How many answers are made at once.
 
@@ -150,7 +149,7 @@ class _Proxy:
         self._grants = grants
         self._settings = settings
         self._known = ContentCache(_TABLE_BYTES)
-        # tables whose files turned out to lie elsewhere when they were planned
+        # tables whose scans turned out to be impossible to plan here
         self._planned_elsewhere = ContentCache(_ELSEWHERE)
 
     async def close(self) -> None:
@@ -158,12 +157,12 @@ class _Proxy:
         await self._upstream.close()
 
     async def passed(self, request: Request) -> Response:
-        """What the catalog behind answers, as it comes."""
+        """Pass a request to the catalog behind, and its answer to the client."""
         answer = await self._upstream.forward(request)
         return answer if isinstance(answer, Response) else answer.passed_on()
 
     async def config(self, request: Request) -> Response:
-        """What the catalog behind says, and that scans can be planned here."""
+        """Answer with the configuration of the catalog behind, and that scans are planned here."""
 
         def change(document: dict[str, Any]) -> None:
             listed = document.get("endpoints")
@@ -172,22 +171,22 @@ class _Proxy:
             else:
                 document["endpoints"] = [*_DEFAULTS, *_ENDPOINTS]
             document["overrides"] = {**(document.get("overrides") or {}), **self._settings}
-            # clients come here, wherever the catalog behind says that it is
+            # clients must come to this server, not to the address of the catalog behind
             for part in ("overrides", "defaults"):
                 (document.get(part) or {}).pop("uri", None)
 
         return await self._changed(request, change)
 
     async def table(self, request: Request) -> Response:
-        """A table, and that its client must plan its scans if they cannot be planned here.
+        """Answer with a table, and say if its client must plan scans because this server cannot.
 
-        What the catalog behind says of who plans is left out.
+        What the catalog behind says about who plans is left out.
         """
         resource = resource_of(request)
 
         def change(document: dict[str, Any]) -> None:
             config = document.get("config") or {}
-            # before what the configuration says, for those who read both
+            # for clients it would come before the configuration of the catalog
             config.pop("scan-planning-mode", None)
             metadata = document.get("metadata")
             if isinstance(metadata, dict):
@@ -196,12 +195,12 @@ class _Proxy:
                     settings = {"scan-planning-mode": "client"}
                 document["config"] = {**config, **settings}
 
-        # a client that has the table already must learn that it plans now
+        # a client that has the table already must learn that it plans from now on
         again = self._planned_elsewhere.find((resource,)) is not None
         return await self._changed(request, change, leave_out={"if-none-match"} if again else ())
 
     def _is_for_clients(self, document: dict[str, Any], resource: str) -> bool:
-        """Whether a table's scans cannot be planned here."""
+        """Return whether clients must plan the scans of a table."""
         if self._settings.get("scan-planning-mode") != "server":
             return False
         if self._planned_elsewhere.find((resource,)) == _uuid_of(document):
@@ -212,7 +211,7 @@ class _Proxy:
             _log.info("%s", error)
             return True
         except (ValueError, TypeError, KeyError, AttributeError):
-            # no table: the client sees for itself
+            # the answer is no table, which the client notices by itself
             return False
         return False
 
@@ -222,7 +221,7 @@ class _Proxy:
         change: Callable[[dict[str, Any]], None],
         leave_out: Collection[str] = (),
     ) -> Response:
-        """An answer of the catalog behind, with another document."""
+        """Return an answer of the catalog behind after a change of its document."""
         answer = await self._upstream.forward(request, to_read=True, leave_out=leave_out)
         if isinstance(answer, Response):
             return answer
@@ -236,19 +235,19 @@ class _Proxy:
                     made.raw_headers += encoded(
                         (k, v) for k, v in answer.headers if k.lower() not in gone
                     )
-                    answer.close()
+                    answer.body.close()
                     return made
         return await run_in_threadpool(answer.unpacked_response)
 
     def granted(self, request: Request) -> ServedTable:
-        """The table as the caller may have it, which the catalog behind says each time.
+        """Return the table as the caller may have it, by asking the catalog behind each time.
 
         Raises:
             AnswerError: The catalog behind does not give it.
             StorageError: It cannot be reached, or its answer cannot be read.
             UnsupportedError: The client must plan its scans.
         """
-        # without what follows the table, in its own quoting
+        # the path of the table, quoted as the client wrote it
         path = resource_of(request, below=2 if "plan_id" in request.path_params else 1)
         headers = [
             (name, value)
@@ -262,7 +261,7 @@ class _Proxy:
         if known is not None:
             headers.append(("If-None-Match", known.etag))
         answer = self._upstream.get(path, headers, RequestWork.of(request.scope))
-        with contextlib.closing(answer):
+        with answer.body:
             if answer.status_code == 304 and known is not None:
                 request.state.table = known.table
                 return known.table
@@ -285,7 +284,10 @@ class _Proxy:
     def remembering(
         self, act: Callable[[Request, Any], Response]
     ) -> Callable[[Request, Any], Response]:
-        """Tell clients that load a table next that they plan its scans, if ``act`` cannot."""
+        """Return a resource that remembers the table if ``act`` cannot plan its scans.
+
+        Clients that load the table next learn that they must plan.
+        """
 
         def answer(request: Request, body: Any) -> Response:
             try:

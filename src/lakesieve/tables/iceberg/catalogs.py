@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from lakesieve.errors import (
@@ -22,7 +20,11 @@ from lakesieve.errors import (
 )
 from lakesieve.storage import Storage, StorageOptions, open_storage
 from lakesieve.tables.iceberg.file_io import own_file_io, own_settings
-from lakesieve.tables.iceberg.metadata import IcebergMetadata
+from lakesieve.tables.iceberg.metadata import (
+    LARGEST_METADATA,
+    IcebergMetadata,
+    metadata_document,
+)
 from lakesieve.tables.names import FORMS
 
 if TYPE_CHECKING:
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
 
 _HINT = "metadata/version-hint.text"
 _LARGEST_HINT = 1 << 10
-_LARGEST_METADATA = 1 << 30
 _VERSIONED = re.compile(r"metadata/v(\d+)(\.gz)?\.metadata\.json(\.gz)?")
 _SUFFIXES = (".metadata.json", ".gz.metadata.json", ".metadata.json.gz")
 _FILE_IO_PREFIXES = ("s3.", "client.", "gcs.", "adls.", "hdfs.", "py-io-impl")
@@ -231,12 +232,9 @@ def _listed(storage: Storage) -> tuple[int, str | None]:
 
 
 def _read(storage: Storage, path: str) -> dict[str, Any]:
-    data = storage.get(path, most=_LARGEST_METADATA)
+    data = storage.get(path, most=LARGEST_METADATA)
     try:
-        if data[:2] == b"\x1f\x8b":
-            with gzip.open(BytesIO(data)) as unpacked:
-                data = unpacked.read(_LARGEST_METADATA)
-        document = json.loads(data)
+        document = metadata_document(data)
     except (OSError, EOFError, ValueError) as error:
         raise UnsupportedError(
             f"{storage.location}/{path} is no metadata file of an Iceberg table: {error}.",

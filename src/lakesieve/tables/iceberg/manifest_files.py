@@ -47,27 +47,17 @@ _ENTRIES = 8192
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Manifest:
-    """A manifest as its list has it.
+    """A manifest as its list has it."""
 
-    Args:
-        path: Where it lies.
-        content: ``DATA`` or ``DELETES``.
-        spec_id: The partition spec of its files.
-        sequence_number: Of the commit that added it; zero in the first version of the format.
-        added_by: The snapshot that added it.
-        first_row_id: The number of its first row; ``None`` before the third version.
-        summaries: For each partition field what values occur, empty where that is not known.
-        has_live_files: Whether it can list a file that is not deleted.
-    """
-
-    path: str
-    content: int
-    spec_id: int
-    sequence_number: int
-    added_by: int
-    first_row_id: int | None
+    path: str  # where it lies
+    content: int  # `DATA` or `DELETES`
+    spec_id: int  # the partition spec of its files
+    sequence_number: int  # of the commit that added it; zero in the first version of the format
+    added_by: int  # the snapshot that added it
+    first_row_id: int | None  # the number of its first row; `None` before the third version
+    # for each partition field what values occur, empty where that is not known
     summaries: Sequence[Mapping[str, Any]]
-    has_live_files: bool
+    has_live_files: bool  # whether it can list a file that is not deleted
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Manifest:
@@ -90,29 +80,18 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ManifestFiles:
-    """The live files of a manifest, row ``i`` of each array that of file ``i``.
+    """The live files of a manifest, row ``i`` of each array that of file ``i``."""
 
-    Args:
-        manifest: The manifest.
-        locations: Their paths as they are written.
-        paths: Their paths in the one spelling.
-        sequences: Data sequence numbers.
-        snapshots: The snapshots that added them.
-        added: Whether the manifest's own snapshot added them.
-        partitions: The distinct partitions, each the values of the fields of the spec.
-        places: Which of them each file is in.
-        details: What else there is, by the names of the specification.
-    """
-
-    manifest: Manifest
-    locations: pa.Array
-    paths: pa.Array
-    sequences: np.ndarray
-    snapshots: np.ndarray
-    added: np.ndarray
+    manifest: Manifest  # the manifest
+    locations: pa.Array  # their paths as they are written
+    paths: pa.Array  # their paths in the one spelling
+    sequences: np.ndarray  # data sequence numbers
+    snapshots: np.ndarray  # the snapshots that added them
+    added: np.ndarray  # whether the manifest's own snapshot added them
+    # the distinct partitions, each the values of the fields of the spec
     partitions: Sequence[tuple[Any, ...]]
-    places: np.ndarray
-    details: pa.Table
+    places: np.ndarray  # which of them each file is in
+    details: pa.Table  # what else there is, by the names of the specification
 
     def __len__(self) -> int:
         return len(self.locations)
@@ -128,15 +107,10 @@ class ManifestFiles:
 
 @dataclass(frozen=True, slots=True)
 class ListedFile:
-    """One file of a manifest.
+    """One file of a manifest."""
 
-    Args:
-        files: The files of the manifest.
-        at: Its row there.
-    """
-
-    files: ManifestFiles
-    at: int
+    files: ManifestFiles  # the files of the manifest
+    at: int  # its row there
 
     @property
     def path(self) -> str:

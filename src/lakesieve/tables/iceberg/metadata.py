@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from dataclasses import dataclass
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from lakesieve.errors import ErrorKind, UnsupportedError
@@ -15,6 +18,22 @@ if TYPE_CHECKING:
 
 MAIN = "main"
 """The branch that every table has."""
+
+LARGEST_METADATA = 1 << 30
+"""Bytes of a metadata file, at most, also after decompression."""
+
+
+def metadata_document(data: bytes) -> Any:
+    """Read a metadata file as JSON; it may be compressed with gzip.
+
+    Raises:
+        OSError, EOFError: It cannot be decompressed.
+        ValueError: It is no JSON.
+    """
+    if data[:2] == b"\x1f\x8b":
+        with gzip.open(BytesIO(data)) as unpacked:
+            data = unpacked.read(LARGEST_METADATA)
+    return json.loads(data)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

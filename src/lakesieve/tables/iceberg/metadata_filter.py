@@ -44,22 +44,15 @@ _OF_A_LEAF = 100
 
 
 class MetadataFilter:
-    """Leaves out manifests and files that hold no row of a filter, by Iceberg's own metadata.
-
-    Args:
-        rows: The rows that are wanted, leaves by the field ids of manifests.
-        columns: The columns of the schema by which they are wanted.
-        specs: The fields of each partition spec.
-        judgements: How many files are compared with a leaf of the filter in all; further files
-            stay.
-    """
+    """Leaves out manifests and files that hold no row of a filter, by Iceberg's own metadata."""
 
     def __init__(
         self,
-        rows: RowFilter,
+        rows: RowFilter,  # the rows that are wanted, by the field ids of manifests
         columns: Mapping[tuple[str, ...], Column],
-        specs: Mapping[int, Sequence[Mapping[str, Any]]],
+        specs: Mapping[int, Sequence[Mapping[str, Any]]],  # the fields of each partition spec
         *,
+        # how many files are compared with leaves of the filter in all; further files stay
         judgements: int | None = None,
     ) -> None:
         self._rows = _coarse(rows)
@@ -72,8 +65,8 @@ class MetadataFilter:
             True for _ in partition_fields(self._by_id, specs, self._fields)
         )
         self._judgements = judgements
+        # whether a file stayed because the filter is too large for so many files
         self.gave_up = False
-        """Whether a file stayed because the filter is too large for so many files."""
 
     def manifests(self, manifests: Sequence[Manifest]) -> np.ndarray:
         """Return for each manifest whether it can list a file with a row."""
@@ -114,7 +107,7 @@ def _count(rows: RowFilter) -> int:
 
 
 def _coarse(rows: RowFilter) -> RowFilter:
-    """A filter of more rows with no more ranges than are worth comparing with bounds."""
+    """Return a filter of the same rows or more that has not too many ranges."""
     if isinstance(rows, AllOf):
         return AllOf(args=tuple(map(_coarse, rows.args)))
     if isinstance(rows, AnyOf):
@@ -136,12 +129,7 @@ def rows_of_files(
     parts: Sequence[tuple[ManifestFiles, np.ndarray]],
     specs: Mapping[int, Sequence[Mapping[str, Any]]],
 ) -> DataFileRows:
-    """Return the statistics of some rows of manifests.
-
-    Args:
-        parts: The files of each manifest, and the rows that are wanted.
-        specs: The fields of each partition spec.
-    """
+    """Return the statistics of some rows of manifests, in a table with these partition specs."""
     chosen = [(files, pa.array(rows)) for files, rows in parts]
     spec_ids: list[int] = []
     partitions: list[Mapping[int, Any]] = []
@@ -189,7 +177,7 @@ def _summary_bounds(
 def _by_summaries(
     column: Column, transform: str, summaries: Sequence[Mapping[str, Any] | None]
 ) -> list[ColumnBounds | Buckets]:
-    """What the summaries of a partition field, one a manifest, say of its source column."""
+    """Return what the summaries of a partition field, one a manifest, say of its column."""
     kind, _, width = transform.rstrip("]").partition("[")
     ends = [((one or {}).get("lower_bound"), (one or {}).get("upper_bound")) for one in summaries]
     has_null = np.array([one is None or bool(one["contains_null"]) for one in summaries], bool)
@@ -218,7 +206,7 @@ def _by_summaries(
 def _ends(
     low: bytes | None, high: bytes | None, kind: str, width: str, column: Column
 ) -> tuple[Code | None, Code | None]:
-    """The codes between which a column lies whose transformed values lie between two bounds."""
+    """Return the codes between which a column lies if its transformed values lie in bounds."""
     if kind in TIMES:
         first, last = (
             None if bound is None or len(bound) != 4 else struct.unpack("<i", bound)[0]

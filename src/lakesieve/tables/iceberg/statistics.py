@@ -117,7 +117,7 @@ def partition_fields(
     specs: Mapping[int, Sequence[Mapping[str, Any]]],
     fields: Collection[int],
 ) -> Iterator[tuple[Column, str, int, int, int]]:
-    """The partition fields over some columns: column, transform, field id, place, and spec."""
+    """Yield the partition fields of columns: column, transform, field id, place, and spec."""
     for spec_id, spec in specs.items():
         for at, (number, part) in enumerate(zip(field_ids(spec), spec, strict=True)):
             column = by_id.get(part.get("source-id", -1))
@@ -129,7 +129,7 @@ def partition_fields(
 
 
 def _by_metrics(column: Column, files: DataFileRows) -> ColumnBounds:
-    """Bounds and counts of a column."""
+    """Return the bounds and counts of a column."""
     field = column.field_id
     values, nulls, nans, lows, highs = (files.metric(name, field) for name in METRICS)
     has_null = np.array([count != 0 for count in nulls], bool)
@@ -150,7 +150,7 @@ def _by_metrics(column: Column, files: DataFileRows) -> ColumnBounds:
 
 
 def bound_code(bound: bytes | None, column: Column) -> Code | None:
-    """The code of a bound, or ``None`` for one that is not surely of the column's type."""
+    """Return the code of a bound, or ``None`` if it may be of another type than the column."""
     # engines have written the bounds of UUIDs in two orders
     if bound is None or column.type == "uuid":
         return None
@@ -169,13 +169,9 @@ def bound_code(bound: bytes | None, column: Column) -> Code | None:
 def _by_partition(
     column: Column, transform: str, mine: Sequence[bool], values: Sequence[Any]
 ) -> list[ColumnBounds | Buckets]:
-    """What the values of a partition field say of its source column.
+    """Return what the values of a partition field say of its source column.
 
-    Args:
-        column: The source column.
-        transform: Of the field.
-        mine: Whether each file has the field.
-        values: The value of each file.
+    ``mine`` says whether each file has the field, and ``values`` has the value of each file.
     """
     kind, _, width = transform.rstrip("]").partition("[")
     if kind == "bucket":
@@ -216,7 +212,7 @@ def _code(value: Any, column: Column) -> Code | None:
 
 
 def span_of(value: Any, kind: str, width: str, column: Column) -> tuple[Code | None, Code | None]:
-    """The lowest and the highest code that a transform makes this value of."""
+    """Return the lowest and the highest code that a transform turns into a value."""
     if value is None:
         return None, None
     if kind == "truncate" and width.isdecimal():
@@ -245,7 +241,7 @@ def _truncated(value: Any, width: int, column: Column) -> tuple[Code | None, Cod
 
 
 def longest_code(code: Code, width: str, column: Column) -> Code | None:
-    """The greatest code that is cut off to a code, if that is known."""
+    """Return the greatest code that truncation turns into a code, if that is known."""
     if isinstance(code, int) and column.kind in {"integer", "decimal"} and width.isdecimal():
         return min(code + int(width) - 1, 2**63 - 1)
     # no byte of UTF-8 is as great
@@ -253,7 +249,7 @@ def longest_code(code: Code, width: str, column: Column) -> Code | None:
 
 
 def _start(kind: str, number: int) -> int | None:
-    """Microseconds since the epoch at which a year, month, day or hour begins."""
+    """Return the microseconds since the epoch at which a year, month, day or hour begins."""
     try:
         if kind == "year":
             return _micros(datetime(1970 + number, 1, 1, tzinfo=UTC))
@@ -269,7 +265,10 @@ def _micros(moment: datetime) -> int:
 
 
 def _bucket_of(column: Column, count: int) -> Callable[[Code], int | None] | None:
-    """The function from a key code to its bucket; ``None`` without PyIceberg, which hashes."""
+    """Return the function from a key code to its bucket; ``None`` if it is not known.
+
+    PyIceberg has the hash function.
+    """
     try:
         from pyiceberg.transforms import BucketTransform
         from pyiceberg.types import BinaryType, IcebergType, LongType, StringType
