@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+from pyiceberg.typedef import Record
 from pyiceberg.types import IntegerType
 from tests.depth import depth
 from tests.engines.drawn import IS
@@ -70,7 +72,7 @@ def test_without_an_index(table: Table) -> None:
 
 
 def test_partitions(tmp_path: Path) -> None:
-    """Partitions are pruned, those of NaN and null among them, and none with a row."""
+    """Partitions are pruned, those of null among them, and none with a row."""
     catalog = SqlCatalog("shop", uri=f"sqlite:///{tmp_path}/c.db", warehouse=str(tmp_path))
     catalog.create_namespace("db")
     made = catalog.create_table("db.p", schema=pa.schema(list(COLUMNS.items())))
@@ -95,6 +97,56 @@ def test_partitions(tmp_path: Path) -> None:
         assert _rows_of(own - found, wanted, made) == 0, wanted
     assert compared > PREDICATES // 2
     assert fewer > compared // 4
+
+
+NAN, INFINITY = float("nan"), float("inf")
+
+
+@pytest.fixture(scope="module")
+def of_reals(tmp_path_factory: pytest.TempPathFactory) -> Table:
+    """The metadata of a table with a partition for each of some numbers, for null and for NaN."""
+    folder = tmp_path_factory.mktemp("reals")
+    catalog = SqlCatalog("shop", uri=f"sqlite:///{folder}/c.db", warehouse=str(folder))
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.p", schema=pa.schema([("real", pa.float64())]))
+    with table.update_spec() as update:
+        update.add_identity("real")
+    for number, value in enumerate((NAN, None, -0.0, 0.0, 1.0, 9.0, INFINITY)):
+        file = DataFile.from_args(
+            content=DataFileContent.DATA,
+            file_path=f"{table.location()}/data/{number}.parquet",
+            file_format=FileFormat.PARQUET,
+            partition=Record(value),
+            record_count=1,
+            file_size_in_bytes=500,
+        )
+        file.spec_id = 1
+        with table.transaction() as change, change.update_snapshot().fast_append() as append:
+            append.append_data_file(file)
+    return table
+
+
+@pytest.mark.parametrize(
+    ("wanted", "kept"),
+    [
+        # to Spark NaN is greater than all numbers; to PyIceberg it is neither greater nor less
+        (IS.GreaterThan("real", 5.0), "9.0 Infinity NaN"),
+        (IS.Not(IS.LessThanOrEqual("real", 5.0)), "9.0 Infinity NaN"),
+        (IS.LessThan("real", 5.0), "-0.0 0.0 1.0"),
+        (IS.Not(IS.GreaterThanOrEqual("real", 5.0)), "-0.0 0.0 1.0 NaN"),
+        (IS.EqualTo("real", 0.0), "-0.0 0.0"),
+        (IS.IsNaN("real"), "NaN"),
+        (IS.NotNaN("real"), "-0.0 0.0 1.0 9.0 Infinity None"),
+        (IS.IsNull("real"), "None"),
+        (IS.NotNull("real"), "-0.0 0.0 1.0 9.0 Infinity NaN"),
+    ],
+    ids=str,
+)
+def test_partitions_of_nan(of_reals: Table, wanted: Any, kept: str) -> None:
+    """A plan has each partition that some client counts among the rows, and no other."""
+    tasks = _plan(of_reals, wanted).tasks
+    partitions = [str(task["data-file"]["partition"][0]) for task in tasks]
+    assert " ".join(sorted(partitions)) == kept
 
 
 def test_with_indexes(table: Table) -> None:
