@@ -21,22 +21,18 @@ class PlanLimits:
 
     # expressions in a filter: comparisons, what combines them, and what they compare
     nodes: int = 50_000
-    # values in a filter, those of all lists together. An upsert of PyIceberg's sends all its keys
-    # in one list.
+    # values in a filter, of all lists together; an upsert of PyIceberg sends its keys in one list
     literals: int = 200_000
-    # how many files are compared with an expression of a filter in one plan; further files stay in
-    # the plan without that
+    # comparisons of a file with an expression in one plan; further files stay in the plan
     judgements: int = 5_000_000
-    # bytes of filters in one answer, since each task repeats the filter. Larger plans have more
-    # pages.
+    # bytes of filters in one answer, in which each task repeats the filter; then pages are smaller
     answer: int = 64 << 20
-    # the largest manifests and manifest lists
     manifests: ManifestLimits = field(default_factory=ManifestLimits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestLimits:
-    """How long each part of a request may take, and how large its body may be."""
+    """How long the parts of a request may take, and how large its body may be."""
 
     body: int = 16 << 20  # bytes of a request's body
     body_seconds: float = 60.0  # how long a client may take to send the whole body

@@ -44,9 +44,9 @@ class ScanRequest:
     """The scan that a client wants planned: ``PlanTableScanRequest`` in the specification."""
 
     snapshot_id: int | None = None  # a snapshot; the current one by default
-    start_snapshot_id: int | None = None  # of an incremental scan: the last snapshot that is known
-    end_snapshot_id: int | None = None  # of an incremental scan: the last snapshot that is wanted
-    filter: Any = None  # as JSON gives it
+    start_snapshot_id: int | None = None  # incremental scan: the last known snapshot
+    end_snapshot_id: int | None = None  # incremental scan: the last wanted snapshot
+    filter: Any = None  # the filter as JSON
     case_sensitive: bool = True  # how names are compared
     use_snapshot_schema: bool = False  # whether names are those of the snapshot, not of the table
     stats_fields: tuple[str, ...] = ()  # names of the columns whose statistics are wanted

@@ -1,4 +1,4 @@
-"""Where the metadata of Iceberg tables is: in PyIceberg's catalogs, or in the tables' folders."""
+"""Loads the metadata of Iceberg tables from PyIceberg's catalogs or from the tables' folders."""
 
 from __future__ import annotations
 
@@ -161,13 +161,10 @@ def document_in_folder(
 ) -> tuple[str, dict[str, Any]]:
     """Read the metadata file of a table of a Hadoop catalog, or one metadata file of any table.
 
-    Args:
-        location: The table's folder, or a path that ends with ``.metadata.json``.
-        name: As the user called the table.
-        options: The storage options of each location.
+    ``location`` is the table's folder, or a path that ends with ``.metadata.json``.
 
     Returns:
-        Where the metadata file lies, and its document, of whatever format version it is.
+        The location of the metadata file, and its document, of any format version.
 
     Raises:
         NotFoundError: There is no such table.

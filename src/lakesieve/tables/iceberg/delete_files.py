@@ -55,7 +55,7 @@ def delete_index(
 
 
 class DeleteIndex:
-    """The delete files of a snapshot, by the data files to which they apply.
+    """The delete files of a snapshot, found by the data file to which they apply.
 
     Raises:
         StorageError: Two deletion vectors name one data file, or one names none.
@@ -95,7 +95,7 @@ class DeleteIndex:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there are none."""
+        """True if there is no delete file."""
         return not (self._equality.groups or self._positions.groups or self._vectors)
 
     def of(self, data: ListedFile) -> list[ListedFile]:

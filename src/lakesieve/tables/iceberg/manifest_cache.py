@@ -54,12 +54,11 @@ class ContentCache(LruCache):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManifestCache:
-    """What is kept of manifests, in two tiers with memory of their own."""
+    """What is kept of manifests, in two tiers with a memory limit each."""
 
-    # what every plan needs: manifest lists, delete files, and some bytes a data file
+    # what every plan needs: manifest lists, delete files, and a few bytes for each data file
     small: ContentCache
-    # the data files with their statistics, some hundred bytes each, which a plan needs of the files
-    # that it keeps
+    # data files with their statistics, some hundred bytes each; a plan needs those that it keeps
     large: ContentCache
 
     @classmethod

@@ -35,11 +35,11 @@ _DAMAGE = (ValueError, TypeError, KeyError, AttributeError, pa.ArrowException)
 class ManifestLimits:
     """The largest manifests and manifest lists that are read."""
 
-    stored: int = 256 << 20  # bytes of a file as it is stored
-    decoded: int = 512 << 20  # bytes of a file when it is decompressed
-    # how many times its stored size it may take, where that is more than `small_decoded`
+    stored: int = 256 << 20  # bytes of a stored file
+    decoded: int = 512 << 20  # bytes of a decompressed file
+    # how many times its stored size a larger file than `small_decoded` may take
     expansion: int = 100
-    small_decoded: int = 32 << 20  # bytes that any file may take when it is decompressed
+    small_decoded: int = 32 << 20  # bytes that any file may take after decompression
     entries: int = 1_000_000  # files in a manifest, or manifests in a list
 
 
@@ -48,15 +48,14 @@ class ManifestSource:
     """How the manifests of a table are read, and who shares what is kept of them."""
 
     read: Callable[[str], bytes]  # returns the bytes of a file
-    # begins the key of what is kept of a file: the same path is another file at another endpoint,
-    # and for other credentials perhaps one that they may not read
+    # returns the start of the cache keys of a file: at another endpoint the same path is another
+    # file, and with other credentials it may be forbidden
     owner: Callable[[str], tuple[object, ...]]
-    # the largest files that are read
     limits: ManifestLimits = field(default_factory=ManifestLimits)
     check: Callable[[], None] = lambda: None  # raises an error when the files are no longer wanted
     # raises an error for paths of data files or delete files that the table may not have
     accept: Callable[[pa.Array], None] = lambda _: None
-    # is told what is read because it is not kept: `list`, `files` or `paths`
+    # called with what is read because it is not kept: `list`, `files` or `paths`
     on_read: Callable[[str], None] = lambda _: None
 
 
