@@ -9,14 +9,16 @@ import pyarrow as pa
 from pyiceberg.catalog.sql import SqlCatalog
 from tests.engines.tables import COLUMNS, index_of, rows
 
+from lakesieve.serve.catalogs import ServedTable
+from lakesieve.serve.planning import PlanningContext, TablePlanner
 from lakesieve.tables.opening import open_table
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyiceberg.table import Table
+    from pyiceberg.table import StaticTable, Table
 
-__all__ = ["ROWS", "catalog_of", "indexed"]
+__all__ = ["ROWS", "catalog_of", "indexed", "planner_of"]
 
 ROWS = 5
 """Rows of a file."""
@@ -49,3 +51,9 @@ def indexed(table: Table) -> Table:
         if column != "flag":
             index_of(open_table(table), column, covers=lambda _: True)
     return table
+
+
+def planner_of(table: Table | StaticTable, context: PlanningContext | None = None) -> TablePlanner:
+    """Plan scans of a table that PyIceberg has loaded, without a server."""
+    served = ServedTable(path="", document={}, metadata=table.metadata, io=table.io)
+    return TablePlanner("db.t", served, context or PlanningContext())

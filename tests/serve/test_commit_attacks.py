@@ -15,7 +15,7 @@ from lakesieve.errors import CommitConflictError
 from lakesieve.serve.app import build_app
 from lakesieve.serve.catalogs import PyIcebergCatalog
 from lakesieve.serve.commits import HARMLESS_PROPERTIES, SqlCommit, is_harmless
-from lakesieve.serve.service import PlanningService
+from lakesieve.serve.planning import PlanningContext
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -47,7 +47,7 @@ def catalog(tmp_path: Path) -> Iterator[SqlCatalog]:
 @pytest.fixture
 def client(catalog: SqlCatalog) -> Caller:
     """A client of the catalog's server."""
-    app = build_app(PyIcebergCatalog(catalog), PlanningService())
+    app = build_app(PyIcebergCatalog(catalog), PlanningContext())
     return Caller(app)
 
 

@@ -11,7 +11,7 @@ from tests.serve.running import running
 from tests.serve.upstreams import answering
 
 from lakesieve.errors import InvalidInputError
-from lakesieve.serve.service import PlanningService
+from lakesieve.serve.planning import PlanningContext
 from lakesieve.serve.upstream import build_proxy
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def test_cookies_of_another_caller(path: str) -> None:
 
     with (
         running(answering(answer)) as upstream,
-        running(build_proxy(upstream, PlanningService())) as address,
+        running(build_proxy(upstream, PlanningContext())) as address,
     ):
         method = "POST" if path.endswith("plan") else "GET"
         body: dict[str, str] | None = {} if method == "POST" else None
@@ -55,7 +55,7 @@ def test_headers_of_one_connection() -> None:
 
     with (
         running(answering(answer)) as upstream,
-        running(build_proxy(upstream, PlanningService())) as address,
+        running(build_proxy(upstream, PlanningContext())) as address,
     ):
         httpx.get(
             f"{address}/v1/x", headers={"Connection": "close, X-Hop", "X-Hop": "1", "X-A": "2"}
@@ -68,5 +68,5 @@ def test_headers_of_one_connection() -> None:
 def test_addresses_with_authority(address: str) -> None:
     """The server has no authority of its own behind it, and no secret stands in an error."""
     with pytest.raises(InvalidInputError) as refused:
-        build_proxy(address, PlanningService())
+        build_proxy(address, PlanningContext())
     assert "secret" not in str(refused.value)

@@ -21,7 +21,7 @@ from lakesieve.serve.app import build_app
 from lakesieve.serve.bounds import TableBounds
 from lakesieve.serve.catalogs import PyIcebergCatalog
 from lakesieve.serve.grants import TableGrants, caller_of
-from lakesieve.serve.service import PlanningService
+from lakesieve.serve.planning import PlanningContext
 from lakesieve.serve.upstream import build_proxy
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def shop(request: pytest.FixtureRequest, others: Table, tmp_path: Path) -> Itera
     """A server that may read the local disk, by default."""
     (tmp_path / "metadata").mkdir()
     tables = {_OTHERS: _loaded(others)}
-    service = PlanningService()
+    service = PlanningContext()
     with (
         running(tables_behind(tables)) as upstream,
         running(build_proxy(upstream, service, own_credentials=request.param)) as address,
@@ -209,7 +209,7 @@ def test_bombs(tmp_path: Path) -> None:
     )
     path.write_bytes(_bomb(path, 200 << 20))
     assert path.stat().st_size < 1 << 20
-    with running(build_app(PyIcebergCatalog(catalog), PlanningService())) as address:
+    with running(build_app(PyIcebergCatalog(catalog), PlanningContext())) as address:
         answer = httpx.post(f"{address}/v1/namespaces/db/tables/t/plan", json={}, timeout=20)
     assert answer.status_code == 406
     assert "when it is decompressed" in answer.json()["error"]["message"]

@@ -14,7 +14,7 @@ from tests.serve.tables import catalog_of
 
 from lakesieve.serve.app import build_app
 from lakesieve.serve.catalogs import PyIcebergCatalog
-from lakesieve.serve.service import PlanningService
+from lakesieve.serve.planning import PlanningContext
 from lakesieve.serve.upstream import build_proxy
 
 if TYPE_CHECKING:
@@ -66,11 +66,11 @@ def address(
 ) -> Iterator[str]:
     """Of a server, one that has its own catalog or one before that."""
     catalog = catalog_of(tmp_path_factory.mktemp("garbage"), "db.t", 2)
-    with running(build_app(PyIcebergCatalog(catalog), PlanningService(tasks=1))) as behind:
+    with running(build_app(PyIcebergCatalog(catalog), PlanningContext(tasks=1))) as behind:
         if request.param == "own":
             yield behind
             return
-        with running(build_proxy(behind, PlanningService(tasks=1), own_credentials=True)) as before:
+        with running(build_proxy(behind, PlanningContext(tasks=1), own_credentials=True)) as before:
             yield before
 
 

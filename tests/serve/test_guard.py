@@ -19,7 +19,7 @@ from lakesieve.errors import InvalidInputError
 from lakesieve.serve.app import build_app
 from lakesieve.serve.catalogs import PyIcebergCatalog
 from lakesieve.serve.guard import RequestGuard, read_tokens
-from lakesieve.serve.service import PlanningService
+from lakesieve.serve.planning import PlanningContext
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +32,7 @@ def test_tokens(tmp_path: Path) -> None:
     (tmp_path / "tokens").write_text("# ours\nfirst\n\n second \n")
     catalog = PyIcebergCatalog(catalog_of(tmp_path, "db.t", 2))
     tokens = read_tokens(str(tmp_path / "tokens"))
-    with running(build_app(catalog, PlanningService(), tokens=tokens)) as address:
+    with running(build_app(catalog, PlanningContext(), tokens=tokens)) as address:
         for token in ("first", "second"):
             table = RestCatalog("served", uri=address, token=token).load_table("db.t")
             assert len(list(table.scan().plan_files())) == 2

@@ -13,7 +13,8 @@ from tests.serve.tables import catalog_of, indexed
 from lakesieve.serve.app import build_app
 from lakesieve.serve.catalogs import PyIcebergCatalog
 from lakesieve.serve.limits import PlanLimits
-from lakesieve.serve.service import PlanningService
+from lakesieve.serve.pages import first_page, further_page
+from lakesieve.serve.planning import PlanningContext, TablePlanner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +36,7 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> SqlCatalog:
 @pytest.fixture(scope="module")
 def address(catalog: SqlCatalog) -> Iterator[str]:
     """Of a server with the limits that it has by default."""
-    with running(build_app(PyIcebergCatalog(catalog), PlanningService())) as address:
+    with running(build_app(PyIcebergCatalog(catalog), PlanningContext())) as address:
         yield address
 
 
@@ -87,12 +88,12 @@ def test_too_many_judgements(catalog: SqlCatalog) -> None:
     wanted = {"type": "eq", "term": "flag", "value": True}
     table = PyIcebergCatalog(catalog).load(("db",), "t")
     body = {"filter": {"type": "and", "left": wanted, "right": wanted}}
-    few, many = (PlanningService(limits=PlanLimits(judgements=count)) for count in (0, 1_000_000))
-    answer = few.plan(few.planner("db.t", table), body)
-    assert len(answer.document["file-scan-tasks"]) == FILES
-    assert "look-up-too-large" in [str(reason.code) for reason in answer.pruning.reasons]
-    answer = many.plan(many.planner("db.t", table), body)
-    assert "look-up-too-large" not in [str(reason.code) for reason in answer.pruning.reasons]
+    few, many = (PlanningContext(limits=PlanLimits(judgements=count)) for count in (0, 1_000_000))
+    document, pruning = first_page(TablePlanner("db.t", table, few), body)
+    assert len(document["file-scan-tasks"]) == FILES
+    assert "look-up-too-large" in [str(reason.code) for reason in pruning.reasons]
+    _, pruning = first_page(TablePlanner("db.t", table, many), body)
+    assert "look-up-too-large" not in [str(reason.code) for reason in pruning.reasons]
 
 
 @pytest.mark.parametrize("tasks", [1, 3, 10_000])
@@ -101,13 +102,13 @@ def test_answers_that_repeat_a_large_filter(catalog: SqlCatalog, tasks: int) -> 
     texts = [f"{'x' * 50}{number}" for number in range(200)]
     wanted = {"type": "not-in", "term": "text", "values": texts}
     size = len(json.dumps(wanted))
-    service = PlanningService(tasks=tasks, limits=PlanLimits(answer=3 * size))
+    context = PlanningContext(tasks=tasks, limits=PlanLimits(answer=3 * size))
     table = PyIcebergCatalog(catalog).load(("db",), "t")
-    answers = [service.plan(service.planner("db.t", table), {"filter": wanted}).document]
+    answers = [first_page(TablePlanner("db.t", table, context), {"filter": wanted})[0]]
     left = list(answers[0].get("plan-tasks", ()))
     while left:
         task = {"plan-task": left.pop()}
-        answers.append(service.tasks(service.planner("db.t", table), task).document)
+        answers.append(further_page(TablePlanner("db.t", table, context), task)[0])
         left += answers[-1].get("plan-tasks", ())
     paths = [
         task["data-file"]["file-path"] for answer in answers for task in answer["file-scan-tasks"]

@@ -9,11 +9,10 @@ import pytest
 from tests.depth import depth
 from tests.engines.tables import rows
 from tests.serve.filters import as_json, sent_filter
-from tests.serve.tables import ROWS, catalog_of, indexed
+from tests.serve.tables import ROWS, catalog_of, indexed, planner_of
 
-from lakesieve.engines.engine_scans import FilePruner
 from lakesieve.serve import planning
-from lakesieve.serve.planning import ScanPlan, TablePlanner
+from lakesieve.serve.planning import PlanningContext, ScanPlan
 from lakesieve.serve.requests import ScanRequest
 from lakesieve.tables.iceberg.manifest_cache import ContentCache, ManifestCache
 
@@ -35,10 +34,9 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
     return made
 
 
-def _plan(table: Table, kept: ManifestCache, wanted: Any, **more: Any) -> ScanPlan:
+def _plan(table: Table, context: PlanningContext, wanted: Any, **more: Any) -> ScanPlan:
     body = {"filter": as_json(wanted), **more}
-    planner = TablePlanner("db.t", table.metadata, table.io, FilePruner(), kept)
-    return planner.plan(ScanRequest.parse(body))
+    return planner_of(table, context).plan(ScanRequest.parse(body))
 
 
 @pytest.fixture
@@ -57,7 +55,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_plans_in_little_memory(table: Table, read: Sequence[str]) -> None:
     """Without room for anything every manifest is read for each plan, and plans are the same."""
     drawn = random.Random("little")
-    none, enough = ManifestCache.of(1), ManifestCache.of(1 << 28)
+    none, enough = (PlanningContext(cache=ManifestCache.of(size)) for size in (1, 1 << 28))
     first = table.metadata.snapshots[5].snapshot_id
     for number in range(PREDICATES):
         wanted = sent_filter(drawn)
@@ -71,7 +69,8 @@ def test_plans_in_little_memory(table: Table, read: Sequence[str]) -> None:
 def test_only_manifests_of_files_in_the_plan_are_read_again(table: Table, read: list[str]) -> None:
     """Where statistics have no room, numbers have."""
     drawn = random.Random("tiers")
-    kept = ManifestCache(small=ContentCache(1 << 20), large=ContentCache(1))
+    cache = ManifestCache(small=ContentCache(1 << 20), large=ContentCache(1))
+    kept = PlanningContext(cache=cache)
     filters = [sent_filter(drawn) for _ in range(PREDICATES)]
     for wanted in filters:
         _plan(table, kept, wanted)

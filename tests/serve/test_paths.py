@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse, Response
 from tests.serve.running import running
 from tests.serve.upstreams import answering, raw_request
 
-from lakesieve.serve.service import PlanningService
+from lakesieve.serve.planning import PlanningContext
 from lakesieve.serve.upstream import build_proxy
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def address(seen: list[str]) -> Iterator[str]:
 
     with (
         running(answering(answer)) as upstream,
-        running(build_proxy(f"{upstream}/catalog/v1", PlanningService())) as address,
+        running(build_proxy(f"{upstream}/catalog/v1", PlanningContext())) as address,
     ):
         yield address
 

@@ -9,20 +9,19 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+from pyiceberg.typedef import Record
 from pyiceberg.types import IntegerType
 from tests.depth import depth
 from tests.engines.drawn import IS
 from tests.engines.tables import COLUMNS, index_of, rows
 from tests.serve.filters import as_json, sent_filter
-from tests.serve.tables import ROWS, catalog_of
+from tests.serve.tables import ROWS, catalog_of, planner_of
 
-from lakesieve.engines.engine_scans import FilePruner
 from lakesieve.errors import LakesieveError, StorageError
 from lakesieve.index import ReasonCode
-from lakesieve.serve.planning import ScanPlan, TablePlanner
 from lakesieve.serve.requests import ScanRequest
 from lakesieve.tables.iceberg.delete_files import DeleteIndex
-from lakesieve.tables.iceberg.manifest_cache import ManifestCache
 from lakesieve.tables.iceberg.manifest_files import ListedFile, Manifest, manifest_files
 from lakesieve.tables.opening import open_table
 
@@ -30,6 +29,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pyiceberg.table import Table
+
+    from lakesieve.serve.planning import ScanPlan
 
 FILES = 12
 PREDICATES = depth("PREDICATES", test=30, soak=1000)
@@ -41,14 +42,10 @@ def table(tmp_path: Path) -> Table:
     return catalog_of(tmp_path, "db.t", FILES).load_table("db.t")
 
 
-def _planner(table: Table) -> TablePlanner:
-    return TablePlanner("db.t", table.metadata, table.io, FilePruner(), ManifestCache.of(1 << 28))
-
-
 def _plan(table: Table, wanted: Any, **more: Any) -> ScanPlan:
     """A plan for a filter in the JSON in which PyIceberg sends it."""
     body = {"filter": as_json(wanted), **more}
-    return _planner(table).plan(ScanRequest.parse(body))
+    return planner_of(table).plan(ScanRequest.parse(body))
 
 
 def _paths(plan: ScanPlan) -> set[str]:
@@ -75,7 +72,7 @@ def test_without_an_index(table: Table) -> None:
 
 
 def test_partitions(tmp_path: Path) -> None:
-    """Partitions are pruned, those of NaN and null among them, and none with a row."""
+    """Partitions are pruned, those of null among them, and none with a row."""
     catalog = SqlCatalog("shop", uri=f"sqlite:///{tmp_path}/c.db", warehouse=str(tmp_path))
     catalog.create_namespace("db")
     made = catalog.create_table("db.p", schema=pa.schema(list(COLUMNS.items())))
@@ -100,6 +97,56 @@ def test_partitions(tmp_path: Path) -> None:
         assert _rows_of(own - found, wanted, made) == 0, wanted
     assert compared > PREDICATES // 2
     assert fewer > compared // 4
+
+
+NAN, INFINITY = float("nan"), float("inf")
+
+
+@pytest.fixture(scope="module")
+def of_reals(tmp_path_factory: pytest.TempPathFactory) -> Table:
+    """The metadata of a table with a partition for each of some numbers, for null and for NaN."""
+    folder = tmp_path_factory.mktemp("reals")
+    catalog = SqlCatalog("shop", uri=f"sqlite:///{folder}/c.db", warehouse=str(folder))
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.p", schema=pa.schema([("real", pa.float64())]))
+    with table.update_spec() as update:
+        update.add_identity("real")
+    for number, value in enumerate((NAN, None, -0.0, 0.0, 1.0, 9.0, INFINITY)):
+        file = DataFile.from_args(
+            content=DataFileContent.DATA,
+            file_path=f"{table.location()}/data/{number}.parquet",
+            file_format=FileFormat.PARQUET,
+            partition=Record(value),
+            record_count=1,
+            file_size_in_bytes=500,
+        )
+        file.spec_id = 1
+        with table.transaction() as change, change.update_snapshot().fast_append() as append:
+            append.append_data_file(file)
+    return table
+
+
+@pytest.mark.parametrize(
+    ("wanted", "kept"),
+    [
+        # to Spark NaN is greater than all numbers; to PyIceberg it is neither greater nor less
+        (IS.GreaterThan("real", 5.0), "9.0 Infinity NaN"),
+        (IS.Not(IS.LessThanOrEqual("real", 5.0)), "9.0 Infinity NaN"),
+        (IS.LessThan("real", 5.0), "-0.0 0.0 1.0"),
+        (IS.Not(IS.GreaterThanOrEqual("real", 5.0)), "-0.0 0.0 1.0 NaN"),
+        (IS.EqualTo("real", 0.0), "-0.0 0.0"),
+        (IS.IsNaN("real"), "NaN"),
+        (IS.NotNaN("real"), "-0.0 0.0 1.0 9.0 Infinity None"),
+        (IS.IsNull("real"), "None"),
+        (IS.NotNull("real"), "-0.0 0.0 1.0 9.0 Infinity NaN"),
+    ],
+    ids=str,
+)
+def test_partitions_of_nan(of_reals: Table, wanted: Any, kept: str) -> None:
+    """A plan has each partition that some client counts among the rows, and no other."""
+    tasks = _plan(of_reals, wanted).tasks
+    partitions = [str(task["data-file"]["partition"][0]) for task in tasks]
+    assert " ".join(sorted(partitions)) == kept
 
 
 def test_with_indexes(table: Table) -> None:
@@ -179,7 +226,7 @@ def test_a_task(table: Table) -> None:
     file = task["data-file"]
     assert file["value-counts"] == {"keys": [field_id], "values": [ROWS]}
     assert set(file["lower-bounds"]["keys"]) <= {field_id}
-    (plain, *_) = _planner(table).plan(ScanRequest.parse({})).tasks
+    (plain, *_) = planner_of(table).plan(ScanRequest.parse({})).tasks
     assert plain["residual-filter"] is True
     assert "value-counts" not in plain["data-file"]
 
@@ -210,7 +257,7 @@ def test_a_task(table: Table) -> None:
 def test_requests_that_are_none(table: Table, body: Any) -> None:
     """What is wrong is named, and nothing is planned."""
     with pytest.raises(LakesieveError):
-        _planner(table).plan(ScanRequest.parse(body))
+        planner_of(table).plan(ScanRequest.parse(body))
 
 
 def test_damaged_deletion_vectors() -> None:

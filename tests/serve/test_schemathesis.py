@@ -20,7 +20,7 @@ from tests.serve.tables import catalog_of
 
 from lakesieve.serve.app import build_app
 from lakesieve.serve.catalogs import PyIcebergCatalog
-from lakesieve.serve.service import PlanningService
+from lakesieve.serve.planning import PlanningContext
 
 if TYPE_CHECKING:
     from schemathesis import Case
@@ -57,7 +57,7 @@ schema.location = "/"
 def described(tmp_path_factory: pytest.TempPathFactory) -> None:
     """A server of a table, which is as the description says."""
     catalog = catalog_of(tmp_path_factory.mktemp("described"), "db.t", 2)
-    served.app = build_app(PyIcebergCatalog(catalog), PlanningService(tasks=1))
+    served.app = build_app(PyIcebergCatalog(catalog), PlanningContext(tasks=1))
 
 
 @pytest.mark.filterwarnings("ignore:Encountered invalid snapshot summary")

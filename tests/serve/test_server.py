@@ -29,7 +29,7 @@ from tests.serve.tables import ROWS, catalog_of, indexed
 
 from lakesieve.serve.app import build_app
 from lakesieve.serve.catalogs import PyIcebergCatalog, WarehouseCatalog
-from lakesieve.serve.service import PlanningService
+from lakesieve.serve.planning import PlanningContext
 from lakesieve.tables.iceberg.manifest_cache import ContentCache
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> SqlCatalog:
 def address(catalog: SqlCatalog) -> Iterator[str]:
     """Of a server of that catalog, three tasks an answer."""
     served = PyIcebergCatalog(catalog)
-    with running(build_app(served, PlanningService(tasks=3))) as address:
+    with running(build_app(served, PlanningContext(tasks=3))) as address:
         yield address
 
 
@@ -173,7 +173,7 @@ def test_what_pyiceberg_cannot_read(tmp_path: Path) -> None:
     with table.update_spec() as update:
         update.add_identity("b")
     table.append(pa.table({"a": [2], "b": [b"\xff"], "c": [3]}))
-    with running(build_app(PyIcebergCatalog(behind), PlanningService())) as address:
+    with running(build_app(PyIcebergCatalog(behind), PlanningContext())) as address:
         remote = RestCatalog("served", uri=address).load_table("db.t")
         assert _sorted(remote.scan().to_arrow()) == _sorted(table.scan().to_arrow())
         tasks = httpx.post(f"{address}/v1/namespaces/db/tables/t/plan", json={}).json()
@@ -244,7 +244,7 @@ def test_new_commits_are_seen(tmp_path: Path) -> None:
     behind.create_namespace("db")
     table: Table = behind.create_table("db.t", schema=pa.schema([("id", pa.int64())]))
     served = PyIcebergCatalog(behind)
-    with running(build_app(served, PlanningService())) as address:
+    with running(build_app(served, PlanningContext())) as address:
         remote = RestCatalog("served", uri=address)
         assert remote.load_table("db.t").scan().to_arrow().num_rows == 0
         for number in range(3):
@@ -259,7 +259,7 @@ def test_commits(tmp_path: Path) -> None:
     behind.create_namespace("db")
     behind.create_table("db.t", schema=pa.schema([("id", pa.int64())]))
     served = PyIcebergCatalog(behind)
-    with running(build_app(served, PlanningService())) as address:
+    with running(build_app(served, PlanningContext())) as address:
         remote = RestCatalog("served", uri=address)
         table = remote.load_table("db.t")
         table.append(pa.table({"id": [1, 2, 3]}))
@@ -285,7 +285,7 @@ def test_commits(tmp_path: Path) -> None:
     text = behind.load_table("db.t").metadata.model_dump_json()
     (house / "v1.metadata.json").write_text(text)
     folders = WarehouseCatalog(str(tmp_path / "house"))
-    with running(build_app(folders, PlanningService())) as address:
+    with running(build_app(folders, PlanningContext())) as address:
         listed = httpx.get(f"{address}/v1/config").json()["endpoints"]
         assert not any(
             endpoint.endswith("POST /v1/{prefix}/namespaces/{namespace}/tables/{table}")
@@ -303,7 +303,7 @@ def test_a_warehouse(tmp_path: Path, catalog: SqlCatalog) -> None:
     (home / "metadata").mkdir(parents=True)
     (home / "metadata" / "v1.metadata.json").write_text(source.metadata.model_dump_json())
     served = WarehouseCatalog(str(tmp_path / "wäre house"))
-    with running(build_app(served, PlanningService())) as address:
+    with running(build_app(served, PlanningContext())) as address:
         remote = RestCatalog("served", uri=address)
         assert remote.list_namespaces() == [("db",)]
         assert remote.list_tables("db") == [("db", "t")]
@@ -326,7 +326,7 @@ def test_a_table_made_anew(tmp_path: Path, catalog: SqlCatalog) -> None:
     made = other.create_table("db.t", schema=pa.schema([("id", pa.int64())]))
     made.append(pa.table({"id": [7]}))
     served = WarehouseCatalog(str(tmp_path / "house"))
-    with running(build_app(served, PlanningService())) as address:
+    with running(build_app(served, PlanningContext())) as address:
         remote = RestCatalog("served", uri=address)
         assert remote.load_table("db.t").scan().to_arrow().num_rows == FILES * ROWS
         file.write_text(made.metadata.model_dump_json())
@@ -361,7 +361,7 @@ def test_manifests_that_are_gone(tmp_path: Path) -> None:
     first = table.metadata.snapshots[0]
     manifest = table.inspect.manifests().column("path")[0].as_py()
     place = {path: Path(path.removeprefix("file://")) for path in (first.manifest_list, manifest)}
-    with running(build_app(PyIcebergCatalog(behind), PlanningService())) as address:
+    with running(build_app(PyIcebergCatalog(behind), PlanningContext())) as address:
         url = f"{address}/v1/namespaces/db/tables/t/plan"
         place[first.manifest_list].unlink()
         place[manifest].write_bytes(b"no manifest")

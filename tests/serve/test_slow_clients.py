@@ -25,7 +25,7 @@ from tests.serve.upstreams import answering
 from lakesieve.errors import StorageError
 from lakesieve.serve.guard import RequestGuard
 from lakesieve.serve.limits import RequestLimits, RequestWork
-from lakesieve.serve.service import PlanningService
+from lakesieve.serve.planning import PlanningContext
 from lakesieve.serve.upstream import build_proxy
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def address() -> Iterator[str]:
     )
     with (
         running(answering(answer)) as upstream,
-        running(build_proxy(upstream, PlanningService(), limits=limits)) as address,
+        running(build_proxy(upstream, PlanningContext(), limits=limits)) as address,
     ):
         yield address
 

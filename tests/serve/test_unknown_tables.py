@@ -16,7 +16,7 @@ from tests.serve.running import Caller, running
 
 from lakesieve.serve.app import build_app
 from lakesieve.serve.catalogs import PyIcebergCatalog, WarehouseCatalog
-from lakesieve.serve.service import PlanningService
+from lakesieve.serve.planning import PlanningContext
 from lakesieve.serve.upstream import build_proxy
 
 if TYPE_CHECKING:
@@ -64,17 +64,17 @@ def served(
     table = catalog.create_table("db.t", schema=pa.schema([("id", pa.int64())]))
     table.append(pa.table({"id": [1]}))
     if request.param == "warehouse":
-        app = build_app(WarehouseCatalog(str(folder)), PlanningService())
+        app = build_app(WarehouseCatalog(str(folder)), PlanningContext())
         yield Served(Caller(app), catalog, folder / "db" / "t" / "metadata/version-hint.text")
         return
-    app = build_app(PyIcebergCatalog(catalog), PlanningService())
+    app = build_app(PyIcebergCatalog(catalog), PlanningContext())
     if request.param == "sql":
         yield Served(Caller(app), catalog, None)
         return
     # the proxy's own client belongs to one loop, so it runs, too
     with (
         running(app) as behind,
-        running(build_proxy(behind, PlanningService(), own_credentials=True)) as address,
+        running(build_proxy(behind, PlanningContext(), own_credentials=True)) as address,
     ):
         yield Served(Caller(address), catalog, None)
 

@@ -19,7 +19,7 @@ from tests.serve.upstreams import answering
 
 from lakesieve.serve.app import build_app
 from lakesieve.serve.catalogs import PyIcebergCatalog
-from lakesieve.serve.service import PlanningService
+from lakesieve.serve.planning import PlanningContext
 from lakesieve.serve.upstream import build_proxy
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def behind(tmp_path_factory: pytest.TempPathFactory) -> SqlCatalog:
 def guarded(behind: SqlCatalog) -> Guarded:
     """The catalog that is behind the server."""
     served = PyIcebergCatalog(behind)
-    return Guarded(build_app(served, PlanningService(), mode="client"))
+    return Guarded(build_app(served, PlanningContext(), mode="client"))
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +86,7 @@ def address(guarded: Guarded) -> Iterator[str]:
     app = Starlette(routes=[Mount("/", app=guarded)])
     with (
         running(app) as upstream,
-        running(build_proxy(upstream, PlanningService(), own_credentials=True)) as address,
+        running(build_proxy(upstream, PlanningContext(), own_credentials=True)) as address,
     ):
         yield address
 
@@ -151,8 +151,8 @@ def test_names_that_paths_have(tmp_path: Path) -> None:
     """A namespace and a table may be called what the paths of the specification are made of."""
     own = PyIcebergCatalog(catalog_of(tmp_path, "tables.plan", 2))
     with (
-        running(build_app(own, PlanningService(), mode="client")) as upstream,
-        running(build_proxy(upstream, PlanningService(), own_credentials=True)) as address,
+        running(build_app(own, PlanningContext(), mode="client")) as upstream,
+        running(build_proxy(upstream, PlanningContext(), own_credentials=True)) as address,
     ):
         table = RestCatalog("front", uri=address).load_table("tables.plan")
         assert len(list(table.scan().plan_files())) == 2
@@ -162,7 +162,7 @@ def test_names_that_paths_have(tmp_path: Path) -> None:
 
 def test_a_catalog_that_is_gone() -> None:
     """What cannot be reached is said, for plans and for all else."""
-    with running(build_proxy("http://127.0.0.1:9", PlanningService())) as address:
+    with running(build_proxy("http://127.0.0.1:9", PlanningContext())) as address:
         for answer in (
             httpx.get(f"{address}/v1/config"),
             httpx.get(f"{address}/v1/namespaces"),
@@ -194,7 +194,7 @@ def test_a_commit_whose_answer_is_lost() -> None:
 
     with (
         running(_Broken()) as upstream,
-        running(build_proxy(upstream, PlanningService())) as address,
+        running(build_proxy(upstream, PlanningContext())) as address,
     ):
         answer = httpx.post(f"{address}/{TABLE}", json={})
         assert answer.status_code == 500

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from itertools import compress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -33,9 +34,10 @@ from lakesieve.tables.iceberg.table_manifests import (
     TableManifests,
     read_through,
 )
+from lakesieve.tables.paths import normal_paths
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pyiceberg.expressions import BooleanExpression
     from pyiceberg.io import FileIO
@@ -43,8 +45,10 @@ if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Snapshot
 
     from lakesieve.engines.engine_scans import EngineScan
+    from lakesieve.index import OpenedIndex
     from lakesieve.predicate import Expr
     from lakesieve.tables import Column
+    from lakesieve.tables.iceberg.manifest_files import Manifest
 
 _LIMITS = ManifestLimits()
 
@@ -71,41 +75,94 @@ def plan_files(
     *,
     pruned: EngineScan,
 ) -> list[PlannedFile]:
-    """Return the data files of a snapshot that can hold a row.
+    """Return the data files of a snapshot that can hold a row for which ``expression`` is true.
 
-    Args:
-        metadata: Of the table.
-        io: Reads its manifests.
-        snapshot: The snapshot.
-        expression: The rows that are wanted.
-        columns: The columns by the ids that they have in manifests.
-        pruned: What the indexes say; it counts the files.
+    ``columns`` have the ids of manifests. ``pruned`` is what the indexes say; it counts the files.
     """
     manifests = TableManifests(_source(io), SHARED)
-    wanted = rows_where(bind(expression, column_types(columns), strict=False))
-    by_metadata = MetadataFilter(wanted, columns, partition_specs(metadata))
+    by_metadata = metadata_filter(expression, columns, metadata)
     listed = manifests.listed(snapshot.manifest_list)
-    data = [manifest for manifest in listed if manifest.content == DATA]
-    live = by_metadata.manifests(data).tolist()
-    data = [manifest for manifest, is_live in zip(data, live, strict=True) if is_live]
+    data = live_manifests(listed, by_metadata)
     if pruned.plan is None:
         # every file is in the scan: one reading gives their paths too
         manifests.files(data)
-    paths = manifests.normal_paths(data)
-    chunks = [chunk for one in paths for chunk in one.chunks]
-    keep = pruned.keep(pa.chunked_array(chunks, pa.string()))
-    ends = np.cumsum([len(one) for one in paths], dtype=np.int64)
-    kept = [of.nonzero()[0] for of in np.split(keep, ends)[:-1]]
+    mask, ends = index_mask(manifests, data, pruned)
     deletes = delete_index(manifests, listed, metadata)
     planned = []
-    for parts in manifests.batches(list(zip(data, kept, strict=True))):
-        rows = by_metadata.files(parts)
-        for file in listed_files(zip((files for files, _ in parts), rows, strict=True)):
-            applied = [] if deletes is None else deletes.of(file)
-            equality = [d for d in applied if d.value("content") == EQUALITY_DELETES]
-            positions = [d for d in applied if d not in equality]
-            planned.append(PlannedFile(file, positions, equality))
+    for file in kept_files(manifests, data, rows_of_each(mask, ends), by_metadata):
+        applied = [] if deletes is None else deletes.of(file)
+        equality = [d for d in applied if d.value("content") == EQUALITY_DELETES]
+        positions = [d for d in applied if d not in equality]
+        planned.append(PlannedFile(file, positions, equality))
     return planned
+
+
+def metadata_filter(
+    expression: Expr,
+    columns: Mapping[tuple[str, ...], Column],
+    metadata: TableMetadata,
+    judgements: int | None = None,
+) -> MetadataFilter:
+    """Make the filter of a scan by Iceberg's own metadata; columns have the ids of manifests."""
+    wanted = rows_where(bind(expression, column_types(columns), strict=False))
+    return MetadataFilter(wanted, columns, partition_specs(metadata), judgements=judgements)
+
+
+def live_manifests(listed: Iterable[Manifest], by_metadata: MetadataFilter) -> list[Manifest]:
+    """Return the manifests of data files that can list a file with a row."""
+    data = [manifest for manifest in listed if manifest.content == DATA]
+    return list(compress(data, by_metadata.manifests(data).tolist()))
+
+
+def index_mask(
+    manifests: TableManifests, data: Sequence[Manifest], pruned: EngineScan
+) -> tuple[np.ndarray, np.ndarray]:
+    """Judge all files of some manifests by the indexes.
+
+    Returns:
+        Whether each file must be read, and where the files of each manifest end.
+    """
+    indexes = () if pruned.plan is None else pruned.plan.indexes
+    numbers = [_numbers(manifests, data, index) for index in indexes]
+    if numbers:
+        counts = [len(one) for one in numbers[0]]
+    else:
+        counts = manifests.of_each(data, ("count",), lambda tables: list(map(len, tables)))
+    none = np.empty(0, np.int32)
+    mask = pruned.keep_numbered([np.concatenate([none, *of]) for of in numbers], sum(counts))
+    return mask, np.cumsum(counts, dtype=np.int64)
+
+
+def _numbers(
+    manifests: TableManifests, data: Sequence[Manifest], index: OpenedIndex
+) -> list[np.ndarray]:
+    """Return the numbers that an index has for the files of each manifest."""
+
+    def look_up(tables: Sequence[pa.Table]) -> list[np.ndarray]:
+        paths = normal_paths(pa.concat_tables(tables).column("path"))
+        ends = np.cumsum([len(one) for one in tables], dtype=np.int64)
+        numbers = index.numbers(paths).astype(np.int32)
+        # copies, because a view would keep the whole array in memory
+        return [part.copy() for part in np.split(numbers, ends)[:-1]]
+
+    return manifests.of_each(data, (index.identity, "numbers"), look_up)
+
+
+def rows_of_each(mask: np.ndarray, ends: np.ndarray) -> list[np.ndarray]:
+    """Return the rows of each manifest that a mask over all of them keeps."""
+    return [part.nonzero()[0] for part in np.split(mask, ends)[:-1]]
+
+
+def kept_files(
+    manifests: TableManifests,
+    data: Sequence[Manifest],
+    rows: Sequence[np.ndarray],
+    by_metadata: MetadataFilter,
+) -> Iterator[ListedFile]:
+    """Yield the files in some rows of manifests whose statistics do not rule out every row."""
+    for batch in manifests.batches(list(zip(data, rows, strict=True))):
+        kept = by_metadata.files(batch)
+        yield from listed_files(zip((files for files, _ in batch), kept, strict=True))
 
 
 def _source(io: FileIO) -> ManifestSource:

@@ -143,7 +143,7 @@ def _node(node: Any, paths: Mapping[int, tuple[str, ...]], negated: bool, depth:
     if name == "BoundIsNull":
         is_null = IsNull(column=column)
         return Not(arg=is_null) if negated else is_null
-    if negated and name in _COMPARED and name != "BoundEqualTo" and _kind(field_type) == "float":
+    if negated and name in _COMPARED and name != "BoundEqualTo" and kind_of(field_type) == "float":
         # PyIceberg's negated comparison is true for NaN, which lies in no range here
         raise OddError
     read: Expr
@@ -158,12 +158,13 @@ def _node(node: Any, paths: Mapping[int, tuple[str, ...]], negated: bool, depth:
     return negated_or_null(read, column) if negated else read
 
 
-def _kind(field_type: Any) -> str:
+def kind_of(field_type: Any) -> str:
+    """Return the kind of literals of a type of PyIceberg's; ``other`` for one that has none."""
     return _KINDS.get(type(field_type).__name__, "other")
 
 
 def _literal(literal: Any, field_type: Any) -> Literal:
-    kind, value, name = _kind(field_type), literal.value, type(field_type).__name__
+    kind, value, name = kind_of(field_type), literal.value, type(field_type).__name__
     # a literal beyond the range of its type is a marker, not a number
     if type(literal).__name__.endswith(("AboveMax", "BelowMin")):
         raise OddError

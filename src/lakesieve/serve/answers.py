@@ -1,4 +1,4 @@
-"""How requests are read and answered, in the forms of Iceberg's REST specification."""
+"""Reading requests and writing answers in the forms of Iceberg's REST specification."""
 
 from __future__ import annotations
 
@@ -32,11 +32,7 @@ _log = logging.getLogger("lakesieve.serve")
 
 
 class AnswerError(Exception):
-    """Another answer than the one that was to be made.
-
-    Args:
-        answer: It.
-    """
+    """Ends the work for a request with another answer."""
 
     def __init__(self, answer: Response) -> None:
         super().__init__(answer.status_code)
@@ -44,7 +40,7 @@ class AnswerError(Exception):
 
 
 def error_answer(code: int, kind: str, message: str) -> Response:
-    """An error."""
+    """Return an error as an answer."""
     document = {"error": {"message": message, "type": kind, "code": code}}
     return JSONResponse(document, status_code=code)
 
@@ -56,7 +52,7 @@ EXCEPTION_HANDLERS: Mapping[Any, Callable[..., Response]] = {
     ),
     500: lambda *_: error_answer(500, "InternalServerError", "The server failed; see its log."),
 }
-"""Answers where no resource makes one."""
+"""Answers to requests for no resource, and after failures of the server."""
 
 
 async def _healthy(_: Request) -> Response:
@@ -67,13 +63,13 @@ OPERATIONS = (
     Route("/healthz", _healthy, methods=["GET"]),
     Route("/metrics", metrics, methods=["GET"]),
 )
-"""That the server runs, and what it did."""
+"""Resources for the operators of the server."""
 
 
 def answered(
     act: Callable[[Request, Any], Response],
 ) -> Callable[[Request], Awaitable[Response]]:
-    """Read the body, answer in a thread, and turn errors into answers."""
+    """Return a resource that reads the body, runs ``act`` in a thread, and answers errors."""
 
     async def answer(request: Request) -> Response:
         try:
@@ -88,7 +84,7 @@ def answered(
 
 
 def _public(error: LakesieveError) -> str:
-    """What callers may know of an error: no word of another program."""
+    """Return what callers may know of an error: no word of another program."""
     message = error.public_message or error.message
     if error.public_message is None and not isinstance(error.__cause__, LakesieveError | None):
         message = "The server cannot do that now; its log says why."
@@ -117,7 +113,7 @@ def _refusal(request: Request, error: LakesieveError) -> Response:
 
 
 async def _read_body(request: Request) -> Any:
-    """The body of a request as JSON.
+    """Return the body of a request, read as JSON.
 
     Raises:
         InvalidInputError: It is too large, or no JSON.

@@ -1,7 +1,8 @@
-"""A REST catalog of its own over another kind of catalog, by Iceberg's REST specification."""
+"""The server as a REST catalog over another kind of catalog, by Iceberg's specification."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
@@ -13,13 +14,7 @@ from lakesieve.serve.answers import EXCEPTION_HANDLERS, OPERATIONS, answered
 from lakesieve.serve.bounds import TableBounds
 from lakesieve.serve.guard import RequestGuard
 from lakesieve.serve.metadata import planned_by
-from lakesieve.serve.plans import (
-    OpenedTable,
-    levels_of,
-    mode_settings,
-    namespace_of,
-    plan_resources,
-)
+from lakesieve.serve.plans import levels_of, mode_settings, namespace_of, plan_resources
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -28,7 +23,7 @@ if TYPE_CHECKING:
 
     from lakesieve.serve.catalogs import Catalog, ServedTable
     from lakesieve.serve.limits import RequestLimits
-    from lakesieve.serve.service import PlanningService
+    from lakesieve.serve.planning import PlanningContext
 
 _NAMESPACE = "/v1/namespaces/{namespace}"
 _TABLE = f"{_NAMESPACE}/tables/{{table}}"
@@ -36,19 +31,19 @@ _TABLE = f"{_NAMESPACE}/tables/{{table}}"
 
 def build_app(
     catalog: Catalog,
-    service: PlanningService,
+    context: PlanningContext,
     *,
     mode: str = "server",
     limits: RequestLimits | None = None,
     tokens: Iterable[str] | None = None,
     concurrency: int | None = None,
 ) -> Starlette:
-    """Build the application.
+    """Build the application that serves a catalog.
 
     Args:
-        catalog: Whose tables are served.
-        service: Plans their scans.
-        mode: Who plans them: ``server``, ``client`` or ``either``.
+        catalog: The catalog.
+        context: What the plans of all scans share.
+        mode: Who plans scans: ``server``, ``client`` or ``either``.
         limits: How long requests may take, and how large they may be.
         tokens: The bearer tokens of callers; ``None`` lets all call.
         concurrency: How many answers are made at once.
@@ -63,7 +58,7 @@ def build_app(
         ("GET", _TABLE, api.table),
         ("HEAD", _TABLE, api.table),
         ("POST", _TABLE, api.commit),
-        *plan_resources(_TABLE, service, api.opened),
+        *plan_resources(_TABLE, context, api.bounded),
     ]
     api.endpoints = [
         f"{method} {path.replace('/v1/', '/v1/{prefix}/').replace('plan_id', 'plan-id')}"
@@ -86,38 +81,38 @@ class _CatalogApi:
         self._settings = settings
         self.endpoints: list[str] = []
 
-    def opened(self, request: Request) -> OpenedTable:
-        """Open the table that a request names."""
+    def bounded(self, request: Request) -> ServedTable:
+        """Load the table that a request names, and the folder in which its files must lie."""
         table = self._loaded(request)
-        bounds = None
-        if self._catalog.takes_commits:
-            # a caller may have written the manifest list, which may name any file as a manifest
-            bounds = TableBounds(str(table.document["location"]), of_data=False)
-        return OpenedTable(table=table, bounds=bounds)
+        if not self._catalog.takes_commits:
+            return table
+        # a caller may have written the manifest list, which may name any file as a manifest
+        bounds = TableBounds(str(table.document["location"]), of_data=False)
+        return replace(table, bounds=bounds)
 
     def _loaded(self, request: Request) -> ServedTable:
         return self._catalog.load(namespace_of(request), request.path_params["table"])
 
     def config(self, _: Request, __: Any) -> Response:
-        """What clients must know first."""
+        """Answer with what clients must know first."""
         return JSONResponse(
             {"defaults": {}, "overrides": self._settings, "endpoints": self.endpoints}
         )
 
     def namespaces(self, request: Request, _: Any) -> Response:
-        """The namespaces below one."""
+        """Answer with the namespaces below one."""
         parent = request.query_params.get("parent")
         found = self._catalog.namespaces(() if not parent else levels_of(parent))
         return JSONResponse({"namespaces": [list(name) for name in found]})
 
     def namespace(self, request: Request, _: Any) -> Response:
-        """One namespace."""
+        """Answer with one namespace."""
         namespace = namespace_of(request)
         properties = self._catalog.properties(namespace)
         return _of(request, {"namespace": list(namespace), "properties": properties})
 
     def tables(self, request: Request, _: Any) -> Response:
-        """The tables of a namespace."""
+        """Answer with the tables of a namespace."""
         namespace = namespace_of(request)
         found = [
             {"namespace": list(namespace), "name": name} for name in self._catalog.tables(namespace)
@@ -125,17 +120,17 @@ class _CatalogApi:
         return JSONResponse({"identifiers": found})
 
     def table(self, request: Request, _: Any) -> Response:
-        """One table."""
+        """Answer with one table."""
         loaded = self._loaded(request)
         document = {
             "metadata-location": loaded.path,
             "metadata": loaded.document,
-            "config": {**loaded.config, **planned_by(loaded.metadata)},
+            "config": planned_by(loaded.metadata),
         }
         return _of(request, document)
 
     def commit(self, request: Request, body: Any) -> Response:
-        """A table, changed."""
+        """Change a table."""
         table = request.path_params["table"]
         changed = self._catalog.commit(namespace_of(request), table, body)
         return JSONResponse({"metadata-location": changed.path, "metadata": changed.document})

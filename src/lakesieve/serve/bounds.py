@@ -1,7 +1,7 @@
-"""Which files may belong to a table that another catalog has lent: those below its location.
+"""Checks that the files of a table lie below its location.
 
-A caller can often write a table's metadata itself. Where this server reads for the caller, a path
-in that metadata must not lead to the files of another table.
+A caller can often write a table's metadata. Where this server reads files for the caller, a path in
+that metadata must not lead to the files of another table.
 """
 
 from __future__ import annotations
@@ -22,21 +22,18 @@ if TYPE_CHECKING:
 
 _LOCAL = "file:/"
 _REMOTE = re.compile(r"[a-z][a-z0-9+.\-]*://[^/]+")
-# a store, a file system or a reader of URLs takes these for steps to another folder, or for the end
-# of the path; Iceberg encodes values of partitions, so %2F and %5C are part of a data file's name
+# A store, a file system or a reader of URLs takes these for steps to another folder, or for the end
+# of the path. Iceberg encodes values of partitions, so %2F and %5C may be in a data file's name.
 _STEPS = r"(?i:(^|/)(\.|%2e){1,2}(/|$)|\\|[\x00-\x1f\x7f])"
 _STEPS_OF_URLS = r"[?#]|%2[fF]|%5[cC]"
 
 
 class TableBounds:
-    """The folder of one table, and whether paths stay in it.
+    """The folder of one table, in which paths must stay.
 
-    Paths are compared in their one spelling (``s3a`` is ``s3``, ``file:///a`` is ``/a``); on the
-    local disk symbolic links are resolved first.
-
-    Args:
-        location: The table's location, as its metadata has it.
-        of_data: Whether data files must be there, too, and not only the files that are read here.
+    Paths are compared in their one spelling (``s3a`` is ``s3``, ``file:///a`` is ``/a``). On the
+    local disk symbolic links are resolved first. ``of_data`` says whether data files must lie there
+    too, and not only the files that this server reads.
 
     Raises:
         UnsupportedError: The location is relative, a whole disk, or no plain path.
@@ -90,7 +87,7 @@ class TableBounds:
                     raise _outside(what, path, "leads out of the table's location by a link")
 
     def _stays(self, path: str) -> bool:
-        """Whether a local path is in the table's folder when symbolic links are resolved."""
+        """Return whether a local path is in the table's folder when links are resolved."""
         if Path(path).is_symlink():
             return self._holds(path)
         folder = path.rpartition("/")[0]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from pyiceberg import exceptions as raised
 from pyiceberg.catalog.sql import SqlCatalog
@@ -36,88 +36,35 @@ if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
     from sqlalchemy import Select
 
+    from lakesieve.serve.bounds import TableBounds
+
 _TABLE_BYTES = 256 << 20
 
 Namespace = tuple[str, ...]
-"""A namespace by its levels."""
+"""The levels of a namespace."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ServedTable:
-    """A table as it is at one moment.
+    """A table at one moment, as one caller may have it."""
 
-    Args:
-        path: Where its metadata file lies.
-        document: What that says.
-        metadata: The same as PyIceberg has it; ``None`` if it cannot read that. Clients plan the
-            scans of such a table by themselves.
-        io: Reads its files.
-        config: What a client gets with it.
-    """
-
-    path: str
-    document: Mapping[str, Any]
+    path: str  # location of its metadata file
+    document: Mapping[str, Any]  # the content of the metadata file
+    # the same as PyIceberg reads it; `None` if it cannot: then clients plan scans by themselves
     metadata: TableMetadata | None
-    io: FileIO
-    config: Mapping[str, str] = field(default_factory=dict)
+    io: FileIO  # reads the files of the table
+    credentials: Any = None  # those that belong to a plan, in the form of the specification
+    grant: str = ""  # who may use what is kept of the table's files; empty for every caller
+    bounds: TableBounds | None = None  # folder of the files; `None` where every path is trusted
 
 
 # a name that no other metadata file has
 _UNIQUE = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}[^/]*\.metadata\.json", re.ASCII)
 
 
-class Catalog(Protocol):
-    """What a catalog tells of its tables."""
-
-    @property
-    def takes_commits(self) -> bool:
-        """Whether tables can be changed through it."""
-
-    def namespaces(self, parent: Namespace) -> list[Namespace]:
-        """The namespaces directly below one.
-
-        Raises:
-            NotFoundError: There is no such namespace.
-        """
-
-    def properties(self, namespace: Namespace) -> dict[str, str]:
-        """The properties of a namespace.
-
-        Raises:
-            NotFoundError: There is no such namespace.
-        """
-
-    def tables(self, namespace: Namespace) -> list[str]:
-        """Names of the tables of a namespace.
-
-        Raises:
-            NotFoundError: There is no such namespace.
-        """
-
-    def load(self, namespace: Namespace, table: str) -> ServedTable:
-        """Load a table.
-
-        Raises:
-            NotFoundError: There is no such table.
-        """
-
-    def commit(self, namespace: Namespace, table: str, body: Any) -> ServedTable:
-        """Change a table, where the catalog does so atomically.
-
-        Returns:
-            The table as it is then.
-
-        Raises:
-            NotFoundError: There is no such table.
-            InvalidInputError: The body cannot be read.
-            CommitConflictError: A requirement does not hold, or another commit was first.
-            UnsupportedError: The catalog takes no commits here.
-        """
-
-
 @cache
 def _metadata_location() -> Select[Any]:
-    """Where a table's newest metadata is: made once, as that takes longer than to ask."""
+    """Return the query for a table's newest metadata. Making it takes longer than running it."""
     from pyiceberg.catalog.sql import IcebergTables
     from sqlalchemy import bindparam, select
 
@@ -131,11 +78,9 @@ def _metadata_location() -> Select[Any]:
 class PyIcebergCatalog:
     """A catalog that PyIceberg knows.
 
-    The file IO of its tables is that of the catalog's own settings: PyIceberg would add the
-    properties of each table, which everybody sets who may commit, and load a class that they name.
-
-    Args:
-        catalog: The catalog.
+    The file IO of its tables follows from the catalog's settings alone. PyIceberg would add the
+    properties of each table, which every caller who commits can set, and load a class that they
+    name.
     """
 
     def __init__(self, catalog: PyIceberg) -> None:
@@ -145,28 +90,36 @@ class PyIcebergCatalog:
 
     @property
     def takes_commits(self) -> bool:
-        """Whether it is one in SQL, which changes a table atomically."""
+        """True for a catalog in SQL, which changes a table atomically."""
         return isinstance(self._catalog, SqlCatalog)
 
     def namespaces(self, parent: Namespace) -> list[Namespace]:
-        """The namespaces directly below one."""
+        """Return the namespaces directly below one.
+
+        Raises:
+            NotFoundError: There is no such namespace.
+        """
         with _asking(parent):
             found = self._catalog.list_namespaces(parent)
         # some catalogs list all that are below
         return sorted({tuple(name)[: len(parent) + 1] for name in found if len(name) > len(parent)})
 
     def properties(self, namespace: Namespace) -> dict[str, str]:
-        """The properties of a namespace."""
+        """Return the properties of a namespace."""
         with _asking(namespace):
             return dict(self._catalog.load_namespace_properties(namespace))
 
     def tables(self, namespace: Namespace) -> list[str]:
-        """Names of the tables of a namespace."""
+        """Return the names of the tables of a namespace."""
         with _asking(namespace):
             return sorted(name[-1] for name in self._catalog.list_tables(namespace))
 
     def load(self, namespace: Namespace, table: str) -> ServedTable:
-        """As for :meth:`Catalog.load`."""
+        """Load a table.
+
+        Raises:
+            NotFoundError: There is no such table.
+        """
         _check((*namespace, table))
         with _asking(namespace, table):
             if not isinstance(self._catalog, SqlCatalog):
@@ -178,7 +131,7 @@ class PyIcebergCatalog:
             return found
 
     def _path(self, catalog: SqlCatalog, namespace: Namespace, table: str) -> str:
-        """The newest metadata file of a table of a catalog in SQL."""
+        """Return the newest metadata file of a table of a catalog in SQL."""
         given = {"catalog": catalog.name, "namespace": ".".join(namespace), "name": table}
         with catalog.engine.connect() as connection:
             path = connection.scalar(_metadata_location(), given)
@@ -187,14 +140,14 @@ class PyIcebergCatalog:
         return str(path)
 
     def _read(self, path: str) -> tuple[ServedTable, int]:
-        """The table of a metadata file, and about how many bytes it takes."""
+        """Return the table of a metadata file, and about how many bytes it takes."""
         io = self._ios.make(location=path)
         document, size = read_document(io, path)
         made = ServedTable(path=path, document=document, metadata=parsed(document), io=io)
         return made, 10 * size
 
     def _loaded(self, namespace: Namespace, table: str) -> ServedTable:
-        """A table that PyIceberg loads, or of which it only knows where it is."""
+        """Return a table that PyIceberg loads, or whose metadata file it finds."""
         self._ios.forget()
         try:
             loaded = self._catalog.load_table((*namespace, table))
@@ -212,7 +165,14 @@ class PyIcebergCatalog:
         )
 
     def commit(self, namespace: Namespace, table: str, body: Any) -> ServedTable:
-        """As for :meth:`Catalog.commit`, in catalogs in SQL."""
+        """Change a table of a catalog in SQL, and return the changed table.
+
+        Raises:
+            NotFoundError: There is no such table.
+            InvalidInputError: The body cannot be read.
+            CommitConflictError: A requirement does not hold, or another commit was first.
+            UnsupportedError: The catalog takes no commits, or not this one.
+        """
         if not isinstance(self._catalog, SqlCatalog):
             raise _read_only("this kind of catalog")
         commit = SqlCommit(self._catalog, namespace, table)
@@ -233,11 +193,7 @@ class PyIcebergCatalog:
 
 
 class WarehouseCatalog:
-    """The tables in the folders of the embedded catalog's warehouse, as Hadoop's catalog has them.
-
-    Args:
-        warehouse: Its folder.
-    """
+    """The tables in the folder of the embedded catalog, laid out as by Iceberg's Hadoop catalog."""
 
     takes_commits = False
 
@@ -247,7 +203,7 @@ class WarehouseCatalog:
         self._root = open_storage(self._location, options(self._location))
 
     def _below(self, namespace: Namespace) -> list[tuple[str, bool]]:
-        """The folders of a namespace, each with whether it is a table."""
+        """Return the folders of a namespace, each with whether it is a table."""
         _check(namespace)
         folder = "/".join(namespace)
         above = "/".join(namespace[:-1])
@@ -257,20 +213,20 @@ class WarehouseCatalog:
         return [(name, "metadata" in self._root.folders(f"{folder}/{name}")) for name in names]
 
     def namespaces(self, parent: Namespace) -> list[Namespace]:
-        """The namespaces directly below one."""
+        """Return the namespaces directly below one."""
         return [(*parent, name) for name, is_table in self._below(parent) if not is_table]
 
     def properties(self, namespace: Namespace) -> dict[str, str]:
-        """The properties of a namespace: where it lies."""
+        """Return the properties of a namespace: its location."""
         self._below(namespace)
         return {"location": "/".join((self._location, *namespace))}
 
     def tables(self, namespace: Namespace) -> list[str]:
-        """Names of the tables of a namespace."""
+        """Return the names of the tables of a namespace."""
         return [name for name, is_table in self._below(namespace) if is_table]
 
     def load(self, namespace: Namespace, table: str) -> ServedTable:
-        """As for :meth:`Catalog.load`."""
+        """Load a table."""
         _check((*namespace, table))
         location = "/".join((self._location, *namespace, table))
         name = ".".join((*namespace, table))
@@ -283,14 +239,17 @@ class WarehouseCatalog:
         )
 
     def commit(self, namespace: Namespace, table: str, body: Any) -> ServedTable:
-        """As for :meth:`Catalog.commit`: none are taken."""
+        """Refuse a commit."""
         del namespace, table, body
         raise _read_only("the embedded catalog")
 
 
+Catalog = PyIcebergCatalog | WarehouseCatalog
+
+
 @contextmanager
 def _asking(namespace: Namespace, table: str | None = None) -> Iterator[None]:
-    """Turn whatever a catalog ends in into errors that repeat none of its words."""
+    """Turn the errors of a catalog into errors that repeat none of its words."""
     try:
         yield
     except LakesieveError:
@@ -317,7 +276,7 @@ def _read_only(what: str) -> UnsupportedError:
 
 
 def _check(names: Namespace) -> None:
-    """Insist that names stay in the warehouse."""
+    """Refuse names that lead out of the warehouse."""
     for name in names:
         if not name or name in {".", ".."} or "/" in name or "\\" in name or "\0" in name:
             raise _no_namespace(names)

@@ -1,4 +1,4 @@
-"""What a client of a running server would see."""
+"""Checks a running server as a client of it."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ from urllib.parse import quote
 import httpx
 
 from lakesieve.errors import ErrorKind, NotFoundError, StorageError
+from lakesieve.serve.exposure import prefix_of
 
 _SECONDS = 60.0
 
 
 def check_server(address: str, table: str, token: str | None = None) -> dict[str, Any]:
-    """Load a table from a server, and have a scan of all its rows planned.
+    """Load a table from a server, and let the server plan a scan of all its rows.
 
     Returns:
-        ``planned_by``, whom the server says; ``plans``, whether it lists that it can; ``files``,
-        how many there are; ``reasons``, coded; ``milliseconds``, how long the plan took.
+        ``planned_by``, who plans by the server's configuration; ``plans``, whether the server lists
+        the endpoint; ``files``, the number of data files; ``reasons``, coded; ``milliseconds``, how
+        long the plan took.
 
     Raises:
         NotFoundError: The server has no such table.
@@ -29,8 +31,7 @@ def check_server(address: str, table: str, token: str | None = None) -> dict[str
     try:
         with httpx.Client(headers=headers, timeout=_SECONDS) as client:
             config = _document(client.get(f"{base}/config"), table)
-            overrides = config.get("overrides") or {}
-            prefix = overrides.get("prefix") or (config.get("defaults") or {}).get("prefix")
+            prefix = prefix_of(config)
             *namespace, name = table.split(".")
             place = "/".join(
                 (
@@ -49,8 +50,9 @@ def check_server(address: str, table: str, token: str | None = None) -> dict[str
     files = answer.headers.get("X-Lakesieve-Files")
     if files is None:
         raise _failed(f"{address} is no server of lakesieve's: its plans do not say what they read")
+    mode = (config.get("overrides") or {}).get("scan-planning-mode")
     return {
-        "planned_by": overrides.get("scan-planning-mode") or "whom the client is set to",
+        "planned_by": mode or "whom the client is set to",
         "plans": any(str(one).endswith("/plan") for one in config.get("endpoints") or ()),
         "files": int(files.partition("/")[2]),
         "reasons": tuple(filter(None, answer.headers.get("X-Lakesieve-Reasons", "").split(","))),
@@ -59,7 +61,7 @@ def check_server(address: str, table: str, token: str | None = None) -> dict[str
 
 
 def _document(answer: httpx.Response, table: str) -> dict[str, Any]:
-    """The document of an answer that went well."""
+    """Return the document of an answer without an error."""
     try:
         found = answer.json()
     except ValueError:

@@ -1,9 +1,8 @@
-"""Commits to tables of a catalog in SQL: what they may change, and how they are made.
+"""Commits to tables of a catalog in SQL.
 
-PyIceberg's own ``commit_table`` takes the properties of a table for settings of its file IO and
-for the name of a class that it loads. Whoever may commit could so read the server's keys or run
-code in it. Here neither the properties of a commit nor those of the table are settings of
-anything.
+PyIceberg's own ``commit_table`` takes the properties of a table for settings of its file IO, and
+for the name of a class that it loads. A caller who commits could read the server's keys or run code
+in it. Here neither the properties of a commit nor those of the table are settings of anything.
 """
 
 from __future__ import annotations
@@ -78,25 +77,25 @@ HARMLESS_PROPERTIES = (
 )
 """Properties that a commit may set; ``*`` stands for any end.
 
-None of them is the name of a class, a location, or a setting of a file IO: clients, too, take the
-properties of a table for settings of theirs."""
+None of them is the name of a class, a location, or a setting of a file IO, because clients also
+take the properties of a table for their settings."""
 
 _EXACT = frozenset(name for name in HARMLESS_PROPERTIES if not name.endswith("*"))
 _STARTS = tuple(name[:-1] for name in HARMLESS_PROPERTIES if name.endswith("*"))
-# what PyIceberg ends in over updates that are none; pydantic's own error is a ValueError
+# errors of PyIceberg for what is no update; pydantic's own error is a ValueError
 _NO_COMMIT = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
 _VERSION = re.compile(r"(\d{1,9})-")
 
 
 def is_harmless(name: str) -> bool:
-    """Say whether a commit may set a property."""
+    """Return whether a commit may set a property."""
     return name in _EXACT or name.startswith(_STARTS)
 
 
 def _row_of(
     catalog: SqlCatalog, namespace: Namespace, table: str
 ) -> tuple[ColumnElement[bool], ...]:
-    """The conditions of a table's row in the database of a catalog."""
+    """Return the conditions of a table's row in the database of a catalog."""
     return (
         IcebergTables.catalog_name == catalog.name,
         IcebergTables.table_namespace == ".".join(namespace),
@@ -105,13 +104,7 @@ def _row_of(
 
 
 class SqlCommit:
-    """One commit to one table.
-
-    Args:
-        catalog: The catalog in SQL.
-        namespace: Of the table.
-        table: Its name.
-    """
+    """One commit to one table of a catalog in SQL."""
 
     def __init__(self, catalog: SqlCatalog, namespace: Namespace, table: str) -> None:
         self._catalog = catalog
@@ -161,14 +154,14 @@ class SqlCommit:
         folder, _, file = current.path.rpartition("/")
         known = _VERSION.match(file)
         version = int(known[1]) + 1 if known else 0
-        # beside the present one: no property says where
+        # next to the current metadata file: no property may say where
         path = f"{folder}/{version:05d}-{uuid.uuid4()}.metadata.json"
         with current.io.new_output(path).create() as stream:
             stream.write(changed.encode())
         self._publish(current, path)
 
     def _changed(self, base: TableMetadata, request: CommitTableRequest, path: str) -> str | None:
-        """The document of the changed table; ``None`` if nothing changes."""
+        """Return the document of the changed table; ``None`` if nothing changes."""
         misfit = self._wrong("makes no table", "Send updates that fit the table.")
         try:
             changed = update_table_metadata(base, request.updates, metadata_location=path)
@@ -218,7 +211,7 @@ class SqlCommit:
 
 
 def _check_update(base: TableMetadata, change: Any) -> None:
-    """Refuse an update that would make a reader, a writer or this server work elsewhere."""
+    """Refuse an update that leads a reader, a writer or this server out of the table's folder."""
     refused = ""
     match change.action:
         case "set-location" if change.location.rstrip("/") != base.location.rstrip("/"):

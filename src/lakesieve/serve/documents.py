@@ -33,12 +33,9 @@ _WHERE_KNOWN = (
 def file_document(
     file: ListedFile, partition: Sequence[Any] | None, fields: Collection[int] = ()
 ) -> dict[str, Any]:
-    """Write a data file or a delete file.
+    """Write a data file or a delete file, with the statistics of some fields.
 
-    Args:
-        file: The file.
-        partition: Its partition as :func:`partition_document` has it.
-        fields: Ids of the columns whose statistics are wanted.
+    ``partition`` is what :func:`partition_document` returns.
     """
     content = file.value("content") or 0
     document = {
@@ -66,16 +63,10 @@ def file_document(
 def partition_document(
     partition: Sequence[Any], partition_type: StructType, *, for_pyiceberg: bool
 ) -> list[Any] | None:
-    """Write the values of a partition.
+    """Write the values of a partition, in which dates and times are numbers.
 
-    Args:
-        partition: The values, dates and times as numbers.
-        partition_type: Their types.
-        for_pyiceberg: Whether PyIceberg reads it, which takes no null and no bytes; without a
-            partition it reads columns of the file itself and fails where the file lacks one.
-
-    Returns:
-        The values; ``None`` if the reader could not take them.
+    Returns ``None`` for values that PyIceberg cannot read: nulls and bytes. Without a partition
+    PyIceberg reads the columns in the file, and fails where the file lacks one.
     """
     kinds = [field.field_type for field in partition_type.fields]
     values = [_value(value, kind) for value, kind in zip(partition, kinds, strict=False)]

@@ -1,4 +1,4 @@
-"""Whether a server that other machines reach checks its callers."""
+"""Checks that a server which other machines reach knows its callers."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ _REFUSALS = frozenset({401, 403})
 
 
 def is_loopback(host: str) -> bool:
-    """Say whether only this machine reaches an address.
+    """Return whether only this machine reaches a host.
 
-    Args:
-        host: On which a server listens. A name other than ``localhost`` may stand for any address.
+    A name other than ``localhost`` may stand for any address.
     """
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
@@ -57,10 +56,9 @@ def check_exposure(settings: ServerSettings, upstream: str | None) -> None:
 
 
 def authorises(upstream: str) -> bool | None:
-    """Ask a REST catalog without credentials, as anybody could.
+    """Return whether a REST catalog refuses callers without credentials.
 
-    Returns:
-        Whether it refuses to list its namespaces; ``None`` if it does not answer.
+    ``None`` means that it does not answer.
     """
     import httpx
 
@@ -70,7 +68,10 @@ def authorises(upstream: str) -> bool | None:
             config = client.get(f"{base}/config")
             if config.status_code in _REFUSALS:
                 return True
-            prefix = _prefix(config)
+            try:
+                prefix = prefix_of(config.json())
+            except (ValueError, TypeError, AttributeError):
+                prefix = ""
             place = f"{base}/{quote(prefix)}/namespaces" if prefix else f"{base}/namespaces"
             listed = client.get(place)
     except (httpx.HTTPError, httpx.InvalidURL):
@@ -80,13 +81,9 @@ def authorises(upstream: str) -> bool | None:
     return listed.status_code in _REFUSALS
 
 
-def _prefix(config: Any) -> str:
-    """What a catalog wants before the names of namespaces."""
-    try:
-        document = config.json()
-        merged = {**(document.get("defaults") or {}), **(document.get("overrides") or {})}
-    except (ValueError, TypeError, AttributeError):
-        return ""
+def prefix_of(config: Any) -> str:
+    """Return what stands before the namespaces in the paths of a catalog, by its configuration."""
+    merged = {**(config.get("defaults") or {}), **(config.get("overrides") or {})}
     return str(merged.get("prefix") or "")
 
 

@@ -14,11 +14,10 @@ import math
 import re
 import uuid
 from decimal import Decimal
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pyiceberg.expressions import literals
+from pyiceberg.expressions.literals import StringLiteral
 from pyiceberg.types import (
     BinaryType,
     BooleanType,
@@ -37,6 +36,13 @@ from pyiceberg.types import (
 )
 
 from lakesieve.errors import ErrorKind, InvalidInputError
+from lakesieve.predicate.converting import (
+    DEEPEST,
+    OddError,
+    decimal_literal,
+    negated_or_null,
+    uuid_literal,
+)
 from lakesieve.predicate.expression import (
     And,
     Compare,
@@ -50,18 +56,15 @@ from lakesieve.predicate.expression import (
     StartsWith,
     Unknown,
 )
-from lakesieve.predicate.literals import float_code
+from lakesieve.predicate.literals import HIGHEST, LOWEST, float_code
+from lakesieve.predicate.pyiceberg import kind_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from pyiceberg.schema import Schema
-    from pyiceberg.types import NestedField
 
     from lakesieve.serve.limits import PlanLimits, RequestWork
-
-DEEPEST = 200
-"""How deep a filter may be nested."""
 
 _COMPARED = {"eq": "=", "not-eq": "=", "lt": "<", "lt-eq": "<=", "gt": ">", "gt-eq": ">="}
 _UNARY = {"is-null", "not-null", "is-nan", "not-nan"}
@@ -72,7 +75,6 @@ _NAN = Literal(kind="float", value=float_code(math.nan))
 _INTEGER = re.compile(r"[+-]?[0-9]{1,40}", re.ASCII)
 _DIGITS = 100
 _CHECKED = 1000
-_CODES = 1 << 63
 _OFFSET = re.compile(r"(Z|[+-][0-9]{2}:?[0-9]{2})$", re.ASCII | re.IGNORECASE)
 
 
@@ -81,19 +83,12 @@ class _OpaqueError(Exception):
 
 
 class FilterReader:
-    """Reads the filters of one schema.
-
-    Args:
-        schema: The columns.
-        paths: The paths of columns by their field ids; columns without one are in lists or maps.
-        case_sensitive: How names are compared.
-        limits: How many expressions and values a filter may have.
-        work: Says when the filter is no longer wanted.
-    """
+    """Reads the filters of one schema."""
 
     def __init__(
         self,
         schema: Schema,
+        # paths of columns by their field ids; columns without a path are in lists or maps
         paths: Mapping[int, tuple[str, ...]],
         *,
         case_sensitive: bool,
@@ -106,8 +101,8 @@ class FilterReader:
         self._limits = limits
         self._work = work
         self._read = 0
+        # the parts that are not understood, in the order of the filter
         self.opaque: list[str] = []
-        """What was not understood, in the order in which it was met."""
 
     def read(self, given: Any) -> Expr:
         """Read one filter from JSON; ``None`` is no filter.
@@ -163,7 +158,7 @@ class FilterReader:
             return Unknown(text=kind)
 
     def _leaf(self, kind: str, node: dict[str, Any], *, negated: bool) -> Expr:
-        """A comparison, or what is negated of it."""
+        """Read a comparison, or its opposite."""
         if kind in _UNARY or kind in _SETS:
             path, field_type = self._column(_part(node, "child", "term"))
         elif kind in _COMPARED or kind in _PREFIXES:
@@ -197,13 +192,13 @@ class FilterReader:
         if kind.startswith("not-") is negated:
             return leaf
         if kind not in _ORDERS:
-            return Or(args=(Not(arg=leaf), IsNull(column=path)))
+            return negated_or_null(leaf, path)
         if is_float:
             return Or(args=(Not(arg=leaf), Compare(column=path, op="=", value=_NAN)))
         return Not(arg=leaf)
 
     def _column(self, term: Any) -> tuple[tuple[str, ...], PrimitiveType]:
-        """The path and the type of the column that a term is."""
+        """Return the path and the type of the column that a term names."""
         name: Any = term
         if isinstance(term, dict):
             kind = _kind_of(term)
@@ -214,19 +209,16 @@ class FilterReader:
                 name = self._schema.find_column_name(_whole(term["id"]))
         if not isinstance(name, str):
             raise _wrong("A term names no column.")
-        field = self._field(name)
+        try:
+            field = self._schema.find_field(name, case_sensitive=self._case_sensitive)
+        except ValueError:
+            raise _wrong(f"There is no column {name!r}.") from None
         if not isinstance(field.field_type, PrimitiveType):
             raise _OpaqueError(f"a column of type {field.field_type}")
         path = self._paths.get(field.field_id)
         if path is None:
             raise _OpaqueError("an element of a list or map")
         return path, field.field_type
-
-    def _field(self, name: str) -> NestedField:
-        try:
-            return self._schema.find_field(name, case_sensitive=self._case_sensitive)
-        except ValueError:
-            raise _wrong(f"There is no column {name!r}.") from None
 
 
 def _kind_of(node: Any) -> str:
@@ -244,20 +236,20 @@ def _part(node: dict[str, Any], *names: str) -> Any:
 
 
 def _value(given: Any) -> Any:
-    """A literal, bare or wrapped."""
+    """Return a literal, which may be wrapped in an object."""
     if isinstance(given, dict):
         kind = _kind_of(given)
         if kind != "literal":
             raise _OpaqueError(kind)
         given = _part(given, "value")
     if given is None:
-        # PyIceberg writes infinity so; what was meant cannot be known, nor be its residual
+        # PyIceberg writes infinity as null: nobody can know what was meant
         raise _wrong("A literal is null; a client that means infinity or NaN must plan by itself.")
     return given
 
 
 def _whole(value: Any) -> int:
-    """An integer, also as text."""
+    """Return an integer, which may be text."""
     if isinstance(value, str) and _INTEGER.fullmatch(value):
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int):
@@ -283,108 +275,59 @@ def _too_large(most: str) -> InvalidInputError:
 
 
 def _literal(value: Any, field_type: PrimitiveType) -> Literal:
-    """A literal of a column's type.
+    """Read a literal of a column's type.
 
     Raises:
         _OpaqueError: The value is none of that type.
     """
-    kind, read = _READERS.get(type(field_type), ("", None))
-    if read is None:
-        raise _OpaqueError(f"a literal of type {field_type}")
+    kind = kind_of(field_type)
     try:
-        code = read(value, field_type)
-    except (ValueError, TypeError, ArithmeticError, AttributeError, LookupError) as error:
+        # true and false would pass for numbers
+        if isinstance(value, bool) and kind != "boolean":
+            raise OddError
+        if isinstance(field_type, UUIDType):
+            return uuid_literal(uuid.UUID(value))
+        if isinstance(field_type, DecimalType):
+            number = Decimal(str(value))
+            if abs(number.adjusted()) > _DIGITS:
+                raise OddError
+            return decimal_literal(number, field_type.scale)
+        return Literal(kind=kind, value=_code(value, field_type))
+    except (
+        *(OddError, ValueError, TypeError),
+        *(ArithmeticError, AttributeError, LookupError),
+    ) as error:
         raise _OpaqueError(f"a literal that is no {field_type}") from error
-    return Literal(kind=kind, value=code, scale=getattr(field_type, "scale", 0))
 
 
-def _boolean(value: Any, _: Any) -> bool:
-    if isinstance(value, str):
-        value = {"true": True, "false": False}[value.lower()]
-    if not isinstance(value, bool):
-        raise TypeError
-    return value
-
-
-def _integer(value: Any, _: Any) -> int:
-    return _whole(value)
-
-
-def _float(value: Any, field_type: Any) -> int:
-    if isinstance(value, bool):
-        raise TypeError
-    number = float(value)
-    if math.isnan(number):
-        raise _OpaqueError("NaN")
-    # clients round a literal to single precision, or do not
-    if isinstance(field_type, FloatType) and number != np.float32(number):
-        raise _OpaqueError("a literal of more than single precision")
-    return float_code(number)
-
-
-def _decimal(value: Any, field_type: Any) -> int:
-    if isinstance(value, bool):
-        raise TypeError
-    if abs(Decimal(str(value)).adjusted()) > _DIGITS:
-        raise _OpaqueError("a literal with more digits than its column")
-    # operators of Decimal would round it
-    unscaled = Fraction(str(value)) * 10**field_type.scale
-    if unscaled.denominator != 1:
-        raise _OpaqueError("a literal with more digits than its column")
-    return int(unscaled.numerator)
-
-
-def _date(value: Any, field_type: Any) -> int:
-    if isinstance(value, str) and not _INTEGER.fullmatch(value):
-        return int(literals.StringLiteral(value).to(field_type).value)
-    return _in_64_bits(_whole(value))
-
-
-def _timestamp(value: Any, field_type: Any) -> int:
-    if isinstance(value, str) and not _INTEGER.fullmatch(value):
-        # PyIceberg writes no offset; what it means is UTC
-        with_offset = isinstance(field_type, TimestamptzType) and _OFFSET.search(value)
-        kind = field_type if with_offset else TimestampType()
-        return int(literals.StringLiteral(value).to(kind).value)
-    return _in_64_bits(_whole(value))
-
-
-def _in_64_bits(value: int) -> int:
-    if not -_CODES <= value < _CODES:
-        raise ValueError
-    return value
-
-
-def _string(value: Any, _: Any) -> bytes:
-    if not isinstance(value, str):
-        raise TypeError
-    # what is no text cannot be compared
-    return value.encode()
-
-
-def _uuid(value: Any, _: Any) -> bytes:
-    return str(uuid.UUID(value)).encode()
-
-
-def _binary(value: Any, field_type: Any) -> bytes:
-    data = bytes.fromhex(value)
-    if isinstance(field_type, FixedType) and len(data) != len(field_type):
-        raise ValueError
-    return data
-
-
-_READERS: dict[type, tuple[str, Callable[[Any, Any], Any]]] = {
-    BooleanType: ("boolean", _boolean),
-    IntegerType: ("integer", _integer),
-    LongType: ("integer", _integer),
-    FloatType: ("float", _float),
-    DoubleType: ("float", _float),
-    DecimalType: ("decimal", _decimal),
-    DateType: ("date", _date),
-    TimestampType: ("timestamp_ntz", _timestamp),
-    TimestamptzType: ("timestamp", _timestamp),
-    StringType: ("string", _string),
-    UUIDType: ("string", _uuid),
-    BinaryType: ("binary", _binary),
-    FixedType: ("binary", _binary),
-}
+def _code(value: Any, field_type: PrimitiveType) -> Any:
+    """Return the value of a literal of most types."""
+    match field_type:
+        case BooleanType():
+            return {"true": True, "false": False}[str(value).lower()]
+        case IntegerType() | LongType():
+            return _whole(value)
+        case FloatType() | DoubleType():
+            number = float(value)
+            # some clients round a literal to single precision, others do not
+            is_rounded = isinstance(field_type, FloatType) and number != np.float32(number)
+            if math.isnan(number) or is_rounded:
+                raise OddError
+            return float_code(number)
+        case DateType() | TimestampType() | TimestamptzType():
+            if isinstance(value, str) and not _INTEGER.fullmatch(value):
+                # PyIceberg writes UTC without an offset
+                is_utc = isinstance(field_type, TimestamptzType) and not _OFFSET.search(value)
+                read: Any = StringLiteral(value).to(TimestampType() if is_utc else field_type)
+                return int(read.value)
+            number = _whole(value)
+            if LOWEST <= number <= HIGHEST:
+                return number
+        case StringType() if isinstance(value, str):
+            # half of a surrogate pair cannot be encoded
+            return value.encode()
+        case BinaryType() | FixedType():
+            data = bytes.fromhex(value)
+            if isinstance(field_type, BinaryType) or len(data) == len(field_type):
+                return data
+    raise OddError

@@ -10,14 +10,14 @@ import asyncio
 import contextlib
 import re
 import tempfile
-import time
 import zlib
 from dataclasses import dataclass
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, TYPE_CHECKING, cast
 from urllib.parse import unquote, unquote_to_bytes
 
 import httpx
+from anyio import from_thread
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response, StreamingResponse
 
@@ -26,7 +26,7 @@ from lakesieve.serve.answers import error_answer
 from lakesieve.serve.grants import failed_upstream
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection, Iterable, Iterator
+    from collections.abc import AsyncIterator, Collection, Iterable
 
     from starlette.requests import Request
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -61,13 +61,10 @@ _STEP = re.compile(r"(^|/)\.{1,2}(/|$|;)")
 
 
 class PlainPaths:
-    """Refuses paths that a client or a server on the way would understand as other ones.
+    """Refuses paths that some client or server on the way would take for other paths.
 
-    The catalog behind has its base path; a caller must not leave it. Encoded slashes stay part of
-    a name: they do not separate names here either.
-
-    Args:
-        app: Answers requests with plain paths.
+    The catalog behind has its base path, which a caller must not leave. Encoded slashes stay part
+    of a name: they do not separate names here either.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -90,7 +87,7 @@ class PlainPaths:
 
 
 def _is_plain(raw: bytes) -> bool:
-    """Whether a path means the same to everybody, also after it was decoded again."""
+    """Return whether a path means the same to every program, even one that decodes it again."""
     if not raw.startswith(b"/") or not raw.isascii():
         return False
     path = raw.decode("ascii")
@@ -105,14 +102,14 @@ def _is_plain(raw: bytes) -> bool:
 
 
 def resource_of(request: Request, *, below: int = 0) -> str:
-    """The path of a request as the client wrote it, without its query."""
+    """Return the path of a request as the client wrote it, without the last ``below`` parts."""
     raw: str = request.scope["raw_path"].decode("ascii")
     parts = raw.split("/")
     return "/".join(parts[: len(parts) - below])
 
 
 def end_to_end(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Headers that are for the other end."""
+    """Return the headers that are not for this connection alone."""
     given = list(headers)
     named = {
         name.strip().lower()
@@ -124,56 +121,36 @@ def end_to_end(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def encoded(headers: Iterable[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
-    """Headers as ASGI has them."""
+    """Return headers as ASGI has them."""
     return [(k.lower().encode("latin-1"), v.encode("latin-1")) for k, v in headers]
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class UpstreamAnswer:
-    """An answer of the catalog behind, received whole.
-
-    Args:
-        status_code: Its status.
-        headers: Those that are for the client.
-        body: Its body, packed as it came.
-        limit: Bytes that the body may take when it is unpacked.
-    """
+    """An answer of the catalog behind, received whole."""
 
     status_code: int
-    headers: list[tuple[str, str]]
-    body: IO[bytes]
-    limit: int
-
-    def close(self) -> None:
-        """Forget the body."""
-        self.body.close()
-
-    @contextlib.contextmanager
-    def kept(self) -> Iterator[None]:
-        """Forget the body unless all goes well."""
-        try:
-            yield
-        except BaseException:
-            self.close()
-            raise
+    headers: list[tuple[str, str]]  # headers for the client
+    body: IO[bytes]  # the body, compressed as it came
+    limit: int  # bytes that the body may have after decompression
 
     def passed_on(self) -> Response:
-        """The answer as it came."""
+        """Return the answer as it came."""
         self.body.seek(0)
         made = _PassedOn(self)
         made.raw_headers = encoded(self.headers)
         return made
 
     async def parts(self) -> AsyncIterator[bytes]:
-        """The body in parts."""
+        """Yield the body in parts."""
         while part := self.body.read(_PART):
             yield part
 
     def unpacked(self) -> bytes:
-        """The body as it was before it was packed.
+        """Return the body after decompression.
 
         Raises:
-            StorageError: It cannot be unpacked, or is too large.
+            StorageError: It cannot be decompressed, or is too large.
         """
         self.body.seek(0)
         packing = next((v for k, v in self.headers if k.lower() == "content-encoding"), "identity")
@@ -187,14 +164,13 @@ class UpstreamAnswer:
                     whole = reader.decompress(self.body.read(), self.limit + 1)
                 except zlib.error:
                     raise failed_upstream("answered with a body that is damaged") from None
-                if len(whole) > self.limit:
-                    raise failed_upstream("answered with a body that is too large")
+                _check_size(len(whole), self.limit)
                 return whole
-        raise failed_upstream("answered in a packing that it was not asked for")
+        raise failed_upstream("answered in a compression that it was not asked for")
 
     def unpacked_response(self) -> Response:
-        """The answer, its body unpacked."""
-        with contextlib.closing(self.body):
+        """Return the answer with its body decompressed."""
+        with self.body:
             made = Response(self.unpacked(), status_code=self.status_code)
         own = [(k, v) for k, v in made.raw_headers if k == b"content-length"]
         passed = [(k, v) for k, v in self.headers if k.lower() != "content-encoding"]
@@ -207,19 +183,15 @@ class _PassedOn(StreamingResponse):
 
     def __init__(self, answer: UpstreamAnswer) -> None:
         super().__init__(answer.parts(), status_code=answer.status_code)
-        self._answer = answer
+        self._body = answer.body
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with contextlib.closing(self._answer):
+        with self._body:
             await super().__call__(scope, receive, send)
 
 
 class Upstream:
     """The catalog behind.
-
-    Args:
-        address: Its address, without ``/v1``.
-        limits: How long it may take to answer, and how much.
 
     Raises:
         InvalidInputError: The address names no catalog, or has a user's name in it.
@@ -228,24 +200,23 @@ class Upstream:
     def __init__(self, address: str, limits: RequestLimits) -> None:
         self._address = _checked(address)
         self._limits = limits
-        common: dict[str, Any] = {
-            "timeout": httpx.Timeout(
+        self._client = httpx.AsyncClient(
+            timeout=httpx.Timeout(
                 limits.upstream_seconds, connect=_CONNECT_SECONDS, pool=_POOL_SECONDS
             ),
-            "limits": httpx.Limits(
+            limits=httpx.Limits(
                 max_connections=limits.upstream_connections,
                 max_keepalive_connections=_IDLE_CONNECTIONS,
             ),
-            "follow_redirects": False,
-            # a client that asks for no packing gets none
-            "headers": {"Accept-Encoding": "identity"},
-        }
-        self._client = httpx.AsyncClient(**common, cookies=_no_cookies())
-        self._blocking = httpx.Client(**common, cookies=_no_cookies())
+            follow_redirects=False,
+            # a client that asks for no compression gets none
+            headers={"Accept-Encoding": "identity"},
+            # a jar that stores nothing: a cookie belongs to the caller whose answer set it
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+        )
 
     async def close(self) -> None:
         """Give up the connections."""
-        self._blocking.close()
         await self._client.aclose()
 
     async def forward(
@@ -257,22 +228,15 @@ class Upstream:
             The answer, or what to say in its place.
         """
         query: bytes = request.scope["query_string"]
-        url = f"{self._address}{resource_of(request)}" + (f"?{query.decode()}" if query else "")
+        path = resource_of(request) + (f"?{query.decode()}" if query else "")
         body = request.stream() if request.method in {"POST", "PUT"} else None
         headers = end_to_end(request.headers.items())
         headers = [(k, v) for k, v in headers if k.lower() not in leave_out]
-        headers = _readable(headers) if to_read else headers
         is_safe = request.method in {"GET", "HEAD"}
         try:
-            async with asyncio.timeout(self._limits.upstream_seconds):
-                sent = self._client.build_request(
-                    request.method, url, headers=encoded(headers), content=body
-                )
-                answer = await self._client.send(sent, stream=True)
-                try:
-                    return await self._received(answer)
-                finally:
-                    await answer.aclose()
+            return await self._ask(
+                request.method, path, _readable(headers) if to_read else headers, body
+            )
         except _NOT_SENT as error:
             return _unreachable(error)
         except (httpx.HTTPError, TimeoutError) as error:
@@ -281,49 +245,51 @@ class Upstream:
             too_large = error_answer(502, "BadGatewayException", str(error))
             return too_large if is_safe else _unknown(request)
 
-    async def _received(self, answer: httpx.Response) -> UpstreamAnswer:
-        made = self._empty(answer)
-        size = 0
-        with made.kept():
-            async for part in answer.aiter_raw(_PART):
-                size += len(part)
-                _check_size(size, self._limits.upstream_answer)
-                if size > _IN_MEMORY:
-                    await run_in_threadpool(made.body.write, part)
-                else:
-                    made.body.write(part)
-        return made
-
     def get(self, path: str, headers: list[tuple[str, str]], work: RequestWork) -> UpstreamAnswer:
-        """Load a resource, in a thread.
+        """Load a resource, in a thread of the server.
 
         Raises:
             StorageError: The catalog behind cannot be reached, or its answer is too large.
         """
-        until = time.monotonic() + self._limits.upstream_seconds
         try:
-            url = f"{self._address}{path}"
-            with self._blocking.stream("GET", url, headers=encoded(_readable(headers))) as answer:
-                made = self._empty(answer)
-                with made.kept():
-                    for part in answer.iter_raw():
-                        made.body.write(part)
-                        _check_size(made.body.tell(), self._limits.upstream_answer)
-                        work.check()
-                        if time.monotonic() > until:
-                            raise failed_upstream("did not answer in time")
+            return from_thread.run(self._ask, "GET", path, _readable(headers), None, work)
+        except TimeoutError:
+            raise failed_upstream("did not answer in time") from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise failed_upstream(f"cannot be reached: {type(error).__name__}") from error
-        return made
 
-    def _empty(self, answer: httpx.Response) -> UpstreamAnswer:
-        raw = answer.headers.raw
-        return UpstreamAnswer(
-            status_code=answer.status_code,
-            headers=end_to_end((k.decode("latin-1"), v.decode("latin-1")) for k, v in raw),
-            body=cast("IO[bytes]", tempfile.SpooledTemporaryFile(_IN_MEMORY)),
-            limit=self._limits.upstream_answer,
-        )
+    async def _ask(
+        self,
+        method: str,
+        path: str,
+        headers: list[tuple[str, str]],
+        body: AsyncIterator[bytes] | None,
+        work: RequestWork | None = None,
+    ) -> UpstreamAnswer:
+        """Send a request, and receive the whole answer."""
+        url = f"{self._address}{path}"
+        async with (
+            asyncio.timeout(self._limits.upstream_seconds),
+            self._client.stream(method, url, headers=encoded(headers), content=body) as answer,
+        ):
+            with contextlib.ExitStack() as unless_whole:
+                received = unless_whole.enter_context(tempfile.SpooledTemporaryFile(_IN_MEMORY))
+                async for part in answer.aiter_raw(_PART):
+                    if received.tell() + len(part) > _IN_MEMORY:
+                        await run_in_threadpool(received.write, part)
+                    else:
+                        received.write(part)
+                    _check_size(received.tell(), self._limits.upstream_answer)
+                    if work is not None:
+                        work.check()
+                unless_whole.pop_all()
+            raw = answer.headers.raw
+            return UpstreamAnswer(
+                status_code=answer.status_code,
+                headers=end_to_end((k.decode("latin-1"), v.decode("latin-1")) for k, v in raw),
+                body=cast("IO[bytes]", received),
+                limit=self._limits.upstream_answer,
+            )
 
 
 # the catalog behind has received nothing
@@ -331,7 +297,7 @@ _NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.
 
 
 def _checked(address: str) -> str:
-    """The address of a catalog, without its version."""
+    """Return the address of a catalog without ``/v1``."""
     try:
         url = httpx.URL(address)
     except httpx.InvalidURL:
@@ -345,13 +311,8 @@ def _checked(address: str) -> str:
     return address.rstrip("/").removesuffix("/v1")
 
 
-def _no_cookies() -> CookieJar:
-    """A jar that stores nothing: a cookie belongs to the caller whose answer set it."""
-    return CookieJar(DefaultCookiePolicy(allowed_domains=[]))
-
-
 def _readable(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Headers that ask for no packing but those that are unpacked here."""
+    """Return headers that ask for no compression but the one that is undone here."""
     kept = [(k, v) for k, v in headers if k.lower() != "accept-encoding"]
     return [*kept, ("Accept-Encoding", "gzip")]
 
@@ -362,7 +323,7 @@ def _check_size(size: int, most: int) -> None:
 
 
 def _unknown(request: Request) -> Response:
-    """Clients send a commit again after 502, 503 and 504, which may do it twice."""
+    """Answer 500: clients send a commit again after 502, 503 and 504, which may do it twice."""
     message = f"It is not known whether the catalog behind has done the {request.method}."
     return error_answer(500, "CommitStateUnknownException", message)
 

@@ -1,8 +1,8 @@
-"""Tables as another catalog grants them to one caller, and the credentials that it lends with them.
+"""Tables that another catalog grants to one caller, and the credentials that it lends with them.
 
-In front of another catalog the caller's authority is all that counts. The files of a table are
-read with the credentials that the catalog lent for it, never with those of this server, unless its
-operator has said that all callers may read what the server may.
+In front of another catalog only the caller's authority counts. The server reads the files of a
+table with the credentials that the catalog lent for it. It uses its own only if its operator has
+said that all callers may read what the server may.
 """
 
 from __future__ import annotations
@@ -18,12 +18,11 @@ from lakesieve.errors import ErrorKind, StorageError, UnsupportedError
 from lakesieve.serve.bounds import TableBounds
 from lakesieve.serve.catalogs import ServedTable
 from lakesieve.serve.metadata import parsed
-from lakesieve.serve.plans import OpenedTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-# what a request says of itself, its connection and its client, not of who the caller is
+# headers about a request, its connection and its client, not about who the caller is
 _NOT_THE_CALLER = frozenset(
     {
         "accept",
@@ -63,15 +62,13 @@ _PLACES = (
 
 
 def caller_of(headers: Iterable[tuple[str, str]]) -> str:
-    """A digest of the headers that say who the caller is, and what credentials it asks for.
+    """Return a digest of the headers that say who the caller is, and what credentials it wants.
 
-    Args:
-        headers: Those of the request. Every header counts but the well-known ones that say nothing
-            of the caller, since catalogs may look at any.
+    Every header counts except well-known ones that say nothing about the caller, because a catalog
+    may look at any header.
     """
-    named = sorted((name.lower(), value) for name, value in headers)
     digest = hashlib.sha256()
-    for name, value in named:
+    for name, value in sorted((name.lower(), value) for name, value in headers):
         if name not in _NOT_THE_CALLER:
             for part in (name, value):
                 digest.update(len(part).to_bytes(8) + part.encode("utf-8", "surrogateescape"))
@@ -81,21 +78,17 @@ def caller_of(headers: Iterable[tuple[str, str]]) -> str:
 class TableGrants:
     """Reads the answers by which a catalog gives tables to callers.
 
-    Args:
-        own_credentials: Whether tables without lent credentials are read with those of this
-            server; by default they are not read at all.
+    With ``own_credentials``, tables without lent credentials are read with those of this server.
     """
 
     def __init__(self, *, own_credentials: bool = False) -> None:
         self._own_credentials = own_credentials
 
-    def table(self, document: Any, grant: str) -> OpenedTable:
-        """The table in an answer of the catalog.
+    def table(self, document: Any, grant: str) -> ServedTable:
+        """Return the table in an answer of the catalog.
 
-        Args:
-            document: The answer, as JSON gives it.
-            grant: Names the caller and the resource, so that nothing that is kept of the table
-                serves another caller.
+        ``grant`` names the caller and the resource, so that nothing that is kept of the table
+        serves another caller.
 
         Raises:
             StorageError: It is no table, or none that can be read.
@@ -111,14 +104,15 @@ class TableGrants:
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             why = f"answered with no table that can be read: {type(error).__name__}"
             raise failed_upstream(why) from error
-        table = ServedTable(
+        return ServedTable(
             path=path,
             document=document["metadata"],
             metadata=parsed(document["metadata"]),
             io=load_file_io(settings, location=location),
+            credentials=document.get("storage-credentials") or None,
+            grant=grant,
+            bounds=bounds,
         )
-        credentials = document.get("storage-credentials") or None
-        return OpenedTable(table=table, credentials=credentials, grant=grant, bounds=bounds)
 
     def check(self, document: Any) -> None:
         """Check that scans of a table can be planned here, as far as its metadata tells.
@@ -130,7 +124,7 @@ class TableGrants:
         self.bounds(document)
 
     def settings(self, document: Any) -> dict[str, str]:
-        """How the table's files are reached: by the lent credentials, and nothing else.
+        """Return the settings that reach the table's files: lent credentials, and nothing else.
 
         Raises:
             UnsupportedError: No credentials for the table's location were lent.
@@ -152,7 +146,7 @@ class TableGrants:
 
     @staticmethod
     def bounds(document: Any) -> TableBounds:
-        """The table's folder, once the paths in its metadata are known to lie there.
+        """Return the table's folder, once the paths in its metadata are known to lie there.
 
         Raises:
             UnsupportedError: One of them lies outside.
@@ -171,7 +165,7 @@ class TableGrants:
 
 
 def _of_location(document: Any, location: str) -> dict[str, str]:
-    """The configuration of a table, with the credentials of the longest prefix."""
+    """Return the configuration of a table, with the credentials of the longest prefix."""
     config = document.get("config") or {}
     fitting = [
         one
@@ -183,10 +177,10 @@ def _of_location(document: Any, location: str) -> dict[str, str]:
 
 
 def _lent(config: Mapping[str, str], location: str) -> dict[str, str] | None:
-    """The settings that reach a location with lent credentials alone; ``None`` if none were lent.
+    """Return the settings of lent credentials for a location; ``None`` if none were lent.
 
-    What would load code, assume a role or look into a profile with the rights of this server is
-    left out.
+    Settings are left out that would load code, assume a role or read a profile with the rights of
+    this server.
     """
     scheme = location.partition(":")[0].lower()
     match scheme:
@@ -214,7 +208,7 @@ def _renamed(config: Mapping[str, str], names: Mapping[str, tuple[str, ...]]) ->
 
 
 def _azure(config: Mapping[str, str], location: str) -> dict[str, str]:
-    """The token or key of a location's storage account."""
+    """Return the token or key of a location's storage account."""
     account = _AZURE_HOST.match(location)
     if account is None:
         return {}
@@ -229,7 +223,7 @@ def _azure(config: Mapping[str, str], location: str) -> dict[str, str]:
 
 
 def failed_upstream(why: str) -> StorageError:
-    """The error that the catalog behind did not do what it was asked."""
+    """Return the error for a catalog behind that did not do what it was asked."""
     return StorageError(
         f"The catalog behind {why}.",
         kind=ErrorKind.STORAGE_FAILED,

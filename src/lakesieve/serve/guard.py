@@ -1,4 +1,4 @@
-"""Who may ask for answers, how many are made at once, and how long a client may take."""
+"""Checks callers, limits requests at once, and limits how long a client may take."""
 
 from __future__ import annotations
 
@@ -50,23 +50,17 @@ def _unusable(path: str, why: str) -> InvalidInputError:
 
 
 def _digest(token: bytes) -> bytes:
-    # the time that a look-up takes says nothing of the token
+    # digests are compared, so that the time of a look-up tells nothing about the token
     return hashlib.sha256(token).digest()
 
 
 class RequestGuard:
     """Checks who calls, receives each request whole, and ends work that nobody waits for.
 
-    Whether the server runs is open to all. A client has so long to send its request, and so long
-    to receive each part of the answer. A client that is slow to send takes no place from others.
-    When a client leaves, or the server ends, the
+    Everybody may ask whether the server runs. A client has limited time to send its request, and
+    to receive each part of the answer. Only a request that was received whole counts against the
+    ``concurrency``. When a client leaves, or the server ends, the
     :class:`~lakesieve.serve.limits.RequestWork` of the request stops.
-
-    Args:
-        app: Makes the answers.
-        limits: How long each step may take, and how large a body may be.
-        tokens: The bearer tokens that are good; ``None`` lets all call.
-        concurrency: How many answers are made at once; other callers shall come again.
     """
 
     def __init__(
@@ -74,13 +68,12 @@ class RequestGuard:
         app: ASGIApp,
         limits: RequestLimits | None = None,
         *,
-        tokens: Iterable[str] | None = None,
-        concurrency: int | None = None,
+        tokens: Iterable[str] | None = None,  # bearer tokens of callers; `None` lets all call
+        concurrency: int | None = None,  # how many answers are made at once
     ) -> None:
         self._app = app
         self._limits = limits or RequestLimits()
-        good = None if tokens is None else frozenset(_digest(one.encode()) for one in tokens)
-        self._good = good
+        self._good = None if tokens is None else {_digest(one.encode()) for one in tokens}
         self._most = concurrency
         self._now = 0
 
@@ -109,7 +102,11 @@ class RequestGuard:
                 busy.headers["Retry-After"] = "1"
                 await busy(scope, receive, send)
             else:
-                await self._counted(scope, _Body(body, receive), send, int(not is_open))
+                self._now += not is_open
+                try:
+                    await self._answer(scope, _Body(body, receive), send)
+                finally:
+                    self._now -= not is_open
 
     def _is_good(self, scope: Scope) -> bool:
         if self._good is None:
@@ -123,7 +120,7 @@ class RequestGuard:
     async def _received(
         self, receive: Receive, body: tempfile.SpooledTemporaryFile[bytes]
     ) -> tuple[int, str, str] | None:
-        """Receive a whole request; return what to answer if it is not sent as it must be."""
+        """Receive a whole request; return the refusal if the client does not send it as it must."""
         limits = self._limits
         size, more = 0, True
         try:
@@ -144,13 +141,6 @@ class RequestGuard:
             return 408, "RequestTimeoutException", why
         body.seek(0)
         return None
-
-    async def _counted(self, scope: Scope, body: _Body, send: Send, count: int) -> None:
-        self._now += count
-        try:
-            await self._answer(scope, body, send)
-        finally:
-            self._now -= count
 
     async def _answer(self, scope: Scope, body: _Body, send: Send) -> None:
         work = RequestWork(self._limits.work_seconds)
@@ -183,7 +173,7 @@ class RequestGuard:
 
 
 class _Body:
-    """The body of a request that was received, and whether its client has left since."""
+    """The body of a request that was received, and whether its client has left since then."""
 
     def __init__(self, body: tempfile.SpooledTemporaryFile[bytes], receive: Receive) -> None:
         self._body = body

@@ -1,4 +1,4 @@
-"""How much one request may take: bytes, parts of a filter, decoded manifests, and time."""
+"""Limits of one request: bytes, parts of a filter, decoded manifests, and time."""
 
 from __future__ import annotations
 
@@ -17,56 +17,37 @@ _WORK = "lakesieve.work"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanLimits:
-    """The largest filters and manifests for which scans are planned.
+    """The largest filters and manifests for which scans are planned."""
 
-    Args:
-        nodes: Expressions in a filter: comparisons, what combines them, and what they compare.
-        literals: Values in a filter, those of all lists together. An upsert of PyIceberg's sends
-            all its keys in one list.
-        judgements: How many files are compared with an expression of a filter in one plan; further
-            files stay in the plan without that.
-        answer: Bytes of filters in one answer, since each task repeats the filter. Larger plans
-            have more pages.
-        manifests: The largest manifests and manifest lists.
-    """
-
+    # expressions in a filter: comparisons, what combines them, and what they compare
     nodes: int = 50_000
+    # values in a filter, of all lists together; an upsert of PyIceberg sends its keys in one list
     literals: int = 200_000
+    # comparisons of a file with an expression in one plan; further files stay in the plan
     judgements: int = 5_000_000
+    # bytes of filters in one answer, in which each task repeats the filter; then pages are smaller
     answer: int = 64 << 20
     manifests: ManifestLimits = field(default_factory=ManifestLimits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestLimits:
-    """How long each part of a request may take, and how large its body may be.
+    """How long the parts of a request may take, and how large its body may be."""
 
-    Args:
-        body: Bytes of a request's body.
-        body_seconds: How long a client may take to send the whole body.
-        send_seconds: How long a client may take to receive one part of the answer.
-        work_seconds: How long an answer may take to be made.
-        upstream_seconds: How long a catalog behind may take for a whole answer.
-        upstream_connections: Connections to a catalog behind.
-        upstream_answer: Bytes of an answer of a catalog behind.
-    """
-
-    body: int = 16 << 20
-    body_seconds: float = 60.0
-    send_seconds: float = 60.0
-    work_seconds: float = 300.0
-    upstream_seconds: float = 120.0
-    upstream_connections: int = 200
-    upstream_answer: int = 512 << 20
+    body: int = 16 << 20  # bytes of a request's body
+    body_seconds: float = 60.0  # how long a client may take to send the whole body
+    send_seconds: float = 60.0  # how long a client may take to receive one part of the answer
+    work_seconds: float = 300.0  # how long an answer may take to be made
+    upstream_seconds: float = 120.0  # how long a catalog behind may take for a whole answer
+    upstream_connections: int = 200  # connections to a catalog behind
+    upstream_answer: int = 512 << 20  # bytes of an answer of a catalog behind
 
 
 class RequestWork:
     """The work for one request, which ends early when nobody waits for its answer.
 
-    Threads cannot be interrupted: what takes long asks :meth:`check` again and again.
-
-    Args:
-        seconds: How long the work may take; ``None`` is without end.
+    Threads cannot be interrupted, so long work calls :meth:`check` again and again. ``seconds`` is
+    how long the work may take; ``None`` is for ever.
     """
 
     def __init__(self, seconds: float | None = None) -> None:

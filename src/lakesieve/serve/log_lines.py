@@ -1,6 +1,6 @@
-"""Lines of the log of the server: the one place where its text leaves the process.
+"""Formatters of the server's log, the one place where its text leaves the process.
 
-Control characters are written as escapes, and what was concealed is left out.
+They write control characters as escapes, and leave concealed values out.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _CALLS = 8
 
 class _Lines(logging.Formatter):
     def formatException(self, ei: Any) -> str:  # noqa: N802 - the name is logging's
-        """Where an exception was raised, with the first line of what it says."""
+        """Return where an exception was raised, with the first line of its message."""
         return _stack(ei[1])
 
 
 def _stack(error: BaseException | None, depth: int = _CAUSES) -> str:
-    """An exception and its causes on one line each, the innermost calls last."""
+    """Return an exception and its causes on one line each, the innermost calls last."""
     if error is None:
         return ""
     said = str(error).partition("\n")[0]
@@ -39,14 +39,10 @@ def _stack(error: BaseException | None, depth: int = _CAUSES) -> str:
 
 
 class JsonLines(_Lines):
-    """Each line an object; of a plan with its figures."""
+    """Writes each record as a JSON object, with the ``fields`` of the record."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line of a record.
-
-        Args:
-            record: The record; what it has as ``fields`` is part of the object.
-        """
+        """Return the line of a record."""
         line: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(),
             "level": record.levelname.lower(),
@@ -62,9 +58,9 @@ class JsonLines(_Lines):
 
 
 class TextLines(DefaultFormatter, _Lines):
-    """Each record a line, in colours on a terminal."""
+    """Writes each record as a line, in colours on a terminal."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - as above
-        """The line of a record."""
+        """Return the line of a record."""
         record.message = printable_line(concealed(record.message.rstrip()))
         return super().formatMessage(record)

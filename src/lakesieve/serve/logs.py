@@ -1,4 +1,4 @@
-"""The log of the server: lines for people, or JSON for programs, and what neither may hold."""
+"""Settings of the server's log, and the secrets that it leaves out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 FORMATS = ("text", "json")
-"""How lines are written."""
+"""Forms of the lines: for people, or for programs."""
 
 _SECRET = re.compile(
     r"secret|token|passw|credential|connection.string|(^|[._-])(key|auth|sas|signature)([._-]|$)",
@@ -25,7 +25,7 @@ _concealed: set[str] = set()
 
 
 def secrets_in(settings: Mapping[str, object]) -> list[str]:
-    """The values of some settings that nobody may see."""
+    """Return the values in some settings that nobody may see."""
     found = []
     for name, given in settings.items():
         value = str(given)
@@ -41,12 +41,12 @@ def secrets_in(settings: Mapping[str, object]) -> list[str]:
 
 
 def conceal(values: Iterable[str]) -> None:
-    """Leave values out of every line of the log of this process from now on."""
+    """Leave values out of every line of this process's log from now on."""
     _concealed.update(value for value in values if len(value) >= _SHORTEST)
 
 
 def concealed(text: str) -> str:
-    """A text without the values that are concealed."""
+    """Return a text without concealed values."""
     text = _USER.sub("***@", text)
     for value in sorted(_concealed, key=len, reverse=True):
         text = text.replace(value, "***")
@@ -54,7 +54,7 @@ def concealed(text: str) -> str:
 
 
 def log_config(theirs: dict[str, Any], kind: str) -> dict[str, Any]:
-    """The configuration of the log."""
+    """Return the configuration of the log, made of uvicorn's."""
     own = {"lakesieve.serve": {"handlers": ["default"], "level": "INFO", "propagate": False}}
     # libraries warn, too
     root = {"handlers": ["default"], "level": "WARNING"}

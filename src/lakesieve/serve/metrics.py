@@ -1,4 +1,4 @@
-"""What the server did, for Prometheus."""
+"""Counters of the server, for Prometheus."""
 
 from __future__ import annotations
 
@@ -33,8 +33,6 @@ _SECONDS = Histogram(
 )
 _FILES = Counter("lakesieve_plan_files", "Data files that indexes judged.", ["kept"])
 _REASONS = Counter("lakesieve_plan_reasons", "Plans by what was decided in them.", ["code"])
-
-
 _READ = Counter("lakesieve_manifests_read", "What was read of storage.", ["kind"])
 _HELD = Gauge(
     "lakesieve_cache_bytes", "Bytes that are kept of manifests.", multiprocess_mode="livesum"
@@ -53,21 +51,17 @@ def count_plan(pruning: TablePruning, seconds: float, held: int) -> None:
 
 
 def count_read(kind: str) -> None:
-    """Count what was not kept.
-
-    Args:
-        kind: ``list``, ``files`` or ``deletes``.
-    """
+    """Count a file of metadata that was read: its ``list``, ``files`` or ``paths``."""
     _READ.labels(kind=kind).inc()
 
 
 def count_failure() -> None:
-    """Count a request that got an error in the place of a plan."""
+    """Count a request that got an error instead of a plan."""
     _PLANS.labels(outcome="failed").inc()
 
 
 async def metrics(_: Request) -> Response:
-    """The counts of all processes of this server."""
+    """Answer with the counters of all processes of this server."""
     registry: CollectorRegistry = REGISTRY
     if os.environ.get(_BETWEEN_PROCESSES):
         registry = CollectorRegistry()

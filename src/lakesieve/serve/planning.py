@@ -8,125 +8,130 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 from pyiceberg.table.snapshots import Operation
 
-from lakesieve.engines.iceberg_columns import columns_in_manifests, columns_of, partition_specs
-from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError
+from lakesieve.engines.engine_scans import FilePruner
+from lakesieve.engines.iceberg_columns import columns_in_manifests, columns_of
+from lakesieve.engines.iceberg_plan import (
+    index_mask,
+    kept_files,
+    live_manifests,
+    metadata_filter,
+    rows_of_each,
+)
+from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError, UnsupportedError
 from lakesieve.index import Reason, ReasonCode
-from lakesieve.index.scan_decision import column_types
-from lakesieve.predicate import bind, rows_where
 from lakesieve.serve.documents import file_document, partition_document
 from lakesieve.serve.filters import FilterReader
 from lakesieve.serve.limits import PlanLimits, RequestWork
 from lakesieve.serve.metrics import count_read
 from lakesieve.tables.iceberg.delete_files import delete_index
-from lakesieve.tables.iceberg.manifest_files import DATA, ListedFile, listed_files
-from lakesieve.tables.iceberg.metadata_filter import MetadataFilter
+from lakesieve.tables.iceberg.manifest_cache import ManifestCache
+from lakesieve.tables.iceberg.manifest_files import listed_files
 from lakesieve.tables.iceberg.table_manifests import ManifestSource, TableManifests, read_through
-from lakesieve.tables.paths import normal_paths
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from pyiceberg.io import FileIO
     from pyiceberg.partitioning import PartitionSpec
     from pyiceberg.schema import Schema
     from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.table.snapshots import Snapshot
     from pyiceberg.types import StructType
 
-    from lakesieve.engines.engine_scans import EngineScan, FilePruner
-    from lakesieve.index import OpenedIndex, TablePruning
-    from lakesieve.serve.bounds import TableBounds
+    from lakesieve.engines.engine_scans import EngineScan
+    from lakesieve.index import TablePruning
+    from lakesieve.serve.catalogs import ServedTable
     from lakesieve.serve.requests import ScanRequest
-    from lakesieve.tables.iceberg.manifest_cache import ManifestCache
-    from lakesieve.tables.iceberg.manifest_files import Manifest, ManifestFiles
+    from lakesieve.tables.iceberg.manifest_files import ListedFile, Manifest, ManifestFiles
+    from lakesieve.tables.iceberg.metadata_filter import MetadataFilter
 
 _CHECKED = 1000
 
 Page = tuple[int, int, int]
-"""The first file of a part of the files in the order of manifests, the end of it, and a number by
-which these manifests are known again."""
+"""The first data file of a page in the order of the manifests, the end of the page, and a number
+that identifies these manifests."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanPlan:
-    """The plan of one scan.
+    """The plan of one scan."""
 
-    Args:
-        snapshot_id: The snapshot that was planned; ``None`` for an empty table.
-        tasks: File scan tasks as the specification has them.
-        deletes: The delete files to which they refer.
-        pages: The parts of the files that are not planned yet.
-        pruning: What was left out, and why not more.
-    """
+    snapshot_id: int | None  # the snapshot that was planned; `None` for an empty table
+    tasks: Sequence[dict[str, Any]]  # file scan tasks in the JSON of the specification
+    deletes: Sequence[dict[str, Any]]  # the delete files to which they refer
+    pages: Sequence[Page]  # the data files that are not planned yet
+    pruning: TablePruning  # what was left out, and why not more
 
-    snapshot_id: int | None
-    tasks: Sequence[dict[str, Any]]
-    deletes: Sequence[dict[str, Any]]
-    pages: Sequence[Page]
-    pruning: TablePruning
+
+class PlanningContext:
+    """What all plans of a server share: open indexes, manifests that were read, and limits."""
+
+    def __init__(
+        self,
+        *,
+        locations: Iterable[str] = (),  # further roots to search for indexes
+        cache: ManifestCache | None = None,  # keeps manifests that were read
+        tasks: int = 10_000,  # tasks in one answer, at most
+        log_filters: bool = False,  # whether the log has the filters of plans, with their values
+        limits: PlanLimits | None = None,
+    ) -> None:
+        self.pruner = FilePruner(locations)
+        self.cache = cache or ManifestCache.of(1 << 30)
+        self.tasks = tasks
+        self.log_filters = log_filters
+        self.limits = limits or PlanLimits()
 
 
 class TablePlanner:
-    """Plans scans of one state of a table.
+    """Plans scans of one state of a table, for one request.
 
-    Args:
-        name: The table's name.
-        metadata: Its metadata.
-        io: Reads its manifests.
-        pruner: Knows its indexes.
-        cache: Holds what manifests list.
-        for_pyiceberg: Whether PyIceberg reads the plans.
-        grant: Names who may use what is kept of the table's files; by default every caller may.
-        bounds: The folder in which its files must lie, if not every path is trusted.
-        limits: The largest filters and manifests for which scans are planned.
-        work: Says when the plans are no longer wanted.
+    Raises:
+        UnsupportedError: The table has a type or a feature that is not known here.
     """
 
     def __init__(
         self,
         name: str,
-        metadata: TableMetadata,
-        io: FileIO,
-        pruner: FilePruner,
-        cache: ManifestCache,
+        table: ServedTable,
+        context: PlanningContext,
         *,
-        for_pyiceberg: bool = False,
-        grant: str = "",
-        bounds: TableBounds | None = None,
-        limits: PlanLimits | None = None,
-        work: RequestWork | None = None,
+        for_pyiceberg: bool = False,  # whether PyIceberg reads the plans
+        work: RequestWork | None = None,  # says when the plans are no longer wanted
     ) -> None:
-        self._limits = limits or PlanLimits()
+        if table.metadata is None:
+            raise UnsupportedError(
+                f"Scans of {name} are not planned here: it has a type or a feature that this "
+                "server does not know.",
+                kind=ErrorKind.UNSUPPORTED_TABLE,
+                hint="Let the client plan them, by scan-planning-mode=client.",
+            )
+        self.context = context
         self._work = work or RequestWork()
         self._name = name
-        self._metadata = metadata
-        self._io = io
-        self._pruner = pruner
-        self._bounds = bounds
+        self._metadata = table.metadata
+        self._io = table.io
+        self._bounds = bounds = table.bounds
         self._for_pyiceberg = for_pyiceberg
-        owner = (grant, name, str(metadata.table_uuid))
+        owner = (table.grant, name, str(table.metadata.table_uuid))
         source = ManifestSource(
             read=self._read,
             owner=lambda _: owner,
-            limits=self._limits.manifests,
+            limits=context.limits.manifests,
             check=self._work.check,
             accept=lambda paths: None if bounds is None else bounds.check_data(paths),
             on_read=count_read,
         )
-        self._manifests = TableManifests(source, cache)
-        specs = metadata.specs()
+        self._manifests = TableManifests(source, context.cache)
         self._partition_types = {
-            spec_id: _partition_type(spec, metadata) for spec_id, spec in specs.items()
+            spec_id: _partition_type(spec, table.metadata)
+            for spec_id, spec in table.metadata.specs().items()
         }
-        self._specs = partition_specs(metadata)
 
     def plan(
         self, request: ScanRequest, *, page: Page | None = None, tasks: int | None = None
     ) -> ScanPlan:
-        """Plan a scan.
+        """Plan a scan, or one page of it, in at most ``tasks`` tasks.
 
         Raises:
             InvalidInputError: The filter or the names in the request do not fit the table.
@@ -136,29 +141,28 @@ class TablePlanner:
         fields = _statistics_fields(request, schema)
         by_metadata, pruned = self._filters(request, schema)
         adds = request.end_snapshot_id is not None
-        listed = [(s, one) for s in snapshots for one in self._manifests.listed(s.manifest_list)]
-        data = [(s.snapshot_id if adds else None, one) for s, one in listed if one.content == DATA]
-        # Iceberg keeps what the older snapshots of an incremental scan have
-        data = [one for one in data if one[0] is None or one[1].added_by == one[0]]
-        live = by_metadata.manifests([manifest for _, manifest in data])
-        data = [one for one, is_live in zip(data, live.tolist(), strict=True) if is_live]
-        deletes = (
-            None
-            if adds
-            else delete_index(self._manifests, [one for _, one in listed], self._metadata)
-        )
-        rows, pages = self._rows(data, pruned, page, tasks)
+        listed = [
+            manifest
+            for snapshot in snapshots
+            for manifest in self._manifests.listed(snapshot.manifest_list)
+            # an incremental scan wants what each of its snapshots has added
+            if not adds or manifest.added_by == snapshot.snapshot_id
+        ]
+        data = live_manifests(listed, by_metadata)
+        deletes = None if adds else delete_index(self._manifests, listed, self._metadata)
+        mask, ends = index_mask(self._manifests, data, pruned)
+        if adds:
+            for manifest, rows in zip(data, np.split(mask, ends), strict=False):
+                (files,) = self._manifests.files([manifest])
+                rows[~files.added | (files.snapshots != manifest.added_by)] = False
+        pages = self._pages(mask, data, page, tasks)
         made: list[dict[str, Any]] = []
         deletes_of: list[list[ListedFile]] = []
-        wanted = [(manifest, of) for (_, manifest), of in zip(data, rows, strict=True)]
-        for batch in self._manifests.batches(wanted):
-            self._work.check()
-            kept = by_metadata.files(batch)
-            for file in listed_files(zip((files for files, _ in batch), kept, strict=True)):
-                made.append(self._task(file, request, fields))
-                deletes_of.append([] if deletes is None else deletes.of(file))
-                if len(made) % _CHECKED == 0:
-                    self._work.check()
+        for file in kept_files(self._manifests, data, rows_of_each(mask, ends), by_metadata):
+            made.append(self._task(file, request, fields))
+            deletes_of.append([] if deletes is None else deletes.of(file))
+            if len(made) % _CHECKED == 0:
+                self._work.check()
         documents = self._refer(made, deletes_of, by_metadata)
         if by_metadata.gave_up:
             detail = "the filter has too many expressions to compare with every file"
@@ -172,20 +176,19 @@ class TablePlanner:
         )
 
     def _filters(self, request: ScanRequest, schema: Schema) -> tuple[MetadataFilter, EngineScan]:
-        """The filter of a request for Iceberg's metadata, and what the index says of it."""
-        columns = columns_in_manifests(schema)
+        """Return the filter of a request for Iceberg's metadata, and what the index says of it."""
+        columns, limits = columns_in_manifests(schema), self.context.limits
         reader = FilterReader(
             schema,
             {column.field_id: path for path, column in columns.items()},
             case_sensitive=request.case_sensitive,
-            limits=self._limits,
+            limits=limits,
             work=self._work,
         )
         expression = reader.read(request.filter)
-        rows = rows_where(bind(expression, column_types(columns), strict=False))
-        by_metadata = MetadataFilter(rows, columns, self._specs, judgements=self._limits.judgements)
+        by_metadata = metadata_filter(expression, columns, self._metadata, limits.judgements)
         self._work.check()
-        pruned = self._pruner.prune(
+        pruned = self.context.pruner.prune(
             self._name,
             location=self._metadata.location,
             uuid=str(self._metadata.table_uuid),
@@ -198,57 +201,28 @@ class TablePlanner:
             _give_reason(pruned, ReasonCode.NO_USABLE_PREDICATE, detail)
         return by_metadata, pruned
 
-    def _rows(
-        self,
-        data: Sequence[tuple[int | None, Manifest]],
-        pruned: EngineScan,
-        page: Page | None,
-        tasks: int | None,
-    ) -> tuple[list[np.ndarray], list[Page]]:
-        """Rows of each manifest that the index does not leave out, and the pages behind them."""
-        manifests = [manifest for _, manifest in data]
-        indexes = () if pruned.plan is None else pruned.plan.indexes
-        numbers = [self._numbers(manifests, index) for index in indexes]
-        if numbers:
-            counts = [len(one) for one in numbers[0]]
-        else:
-            counts = self._manifests.of_each(manifests, ("count",), lambda of: list(map(len, of)))
-        ends = np.cumsum(counts, dtype=np.int64)
-        none = np.empty(0, np.int32)
-        mask = pruned.keep_numbered([np.concatenate([none, *of]) for of in numbers], sum(counts))
-        for at, (added_by, manifest) in enumerate(data):
-            if added_by is not None:
-                files = self._manifests.files([manifest])[0]
-                mask[ends[at] - counts[at] : ends[at]] &= files.added & (
-                    files.snapshots == added_by
-                )
-        known_by = _number_of(manifests)
+    def _pages(
+        self, mask: np.ndarray, data: Sequence[Manifest], page: Page | None, tasks: int | None
+    ) -> list[Page]:
+        """Leave in a mask over data files those of this page, and return the pages after it."""
+        paths = "\n".join(manifest.path for manifest in data)
+        known_by = int.from_bytes(hashlib.sha256(paths.encode()).digest()[:6])
         if page is not None:
             if page[2] != known_by:
-                raise _gone(self._name)
+                raise NotFoundError(
+                    f"The plan is of another state of {self._name}.",
+                    kind=ErrorKind.OBJECT_NOT_FOUND,
+                    hint="Plan the scan again.",
+                )
             mask[: page[0]] = False
             mask[page[1] :] = False
-        pages: list[Page] = []
-        if tasks is not None:
-            kept = mask.nonzero()[0]
-            last = len(mask) if page is None else page[1]
-            ends_of_pages = pairwise([*kept[::tasks].tolist()[1:], last])
-            pages = [(first, end, known_by) for first, end in ends_of_pages]
-            if pages:
-                mask[pages[0][0] :] = False
-        return [part.nonzero()[0] for part in np.split(mask, ends)[:-1]], pages
-
-    def _numbers(self, manifests: Sequence[Manifest], index: OpenedIndex) -> list[np.ndarray]:
-        """The numbers that an index has for the files of each manifest."""
-
-        def look_up(tables: Sequence[pa.Table]) -> list[np.ndarray]:
-            paths = normal_paths(pa.concat_tables(tables).column("path"))
-            ends = np.cumsum([len(one) for one in tables], dtype=np.int64)
-            numbers = index.numbers(paths).astype(np.int32)
-            # a part would hold the whole
-            return [part.copy() for part in np.split(numbers, ends)[:-1]]
-
-        return self._manifests.of_each(manifests, (index.identity, "numbers"), look_up)
+        if tasks is None:
+            return []
+        starts = mask.nonzero()[0][tasks::tasks].tolist()
+        if starts:
+            mask[starts[0] :] = False
+        last = len(mask) if page is None else page[1]
+        return [(first, end, known_by) for first, end in pairwise([*starts, last])]
 
     def _task(
         self, file: ListedFile, request: ScanRequest, fields: frozenset[int]
@@ -296,7 +270,7 @@ class TablePlanner:
         return partition_document(file.partition, kind, for_pyiceberg=self._for_pyiceberg)
 
     def _wanted(self, request: ScanRequest) -> tuple[list[Snapshot], Schema]:
-        """The snapshots whose files are wanted, and the schema of names."""
+        """Return the snapshots whose files are wanted, and the schema of names."""
         metadata = self._metadata
         if request.start_snapshot_id is not None and request.end_snapshot_id is not None:
             last = self._snapshot(request.end_snapshot_id)
@@ -323,7 +297,7 @@ class TablePlanner:
         return self._metadata.schema() if (at := snapshot.schema_id) is None else by_id[at]
 
     def _appended(self, start: int, last: Snapshot) -> list[Snapshot]:
-        """The appends after one snapshot until another."""
+        """Return the appends after one snapshot until another."""
         appends = []
         by_id: dict[int | None, Snapshot] = {s.snapshot_id: s for s in self._metadata.snapshots}
         at: Snapshot | None = last
@@ -345,7 +319,7 @@ class TablePlanner:
         """Read a manifest or a manifest list: whoever wrote its path is not trusted."""
         if self._bounds is not None:
             self._bounds.check_metadata([path])
-        return read_through(self._io, path, self._limits.manifests.stored)
+        return read_through(self._io, path, self.context.limits.manifests.stored)
 
 
 def _give_reason(pruned: EngineScan, code: ReasonCode, detail: str) -> None:
@@ -353,7 +327,7 @@ def _give_reason(pruned: EngineScan, code: ReasonCode, detail: str) -> None:
 
 
 def _partition_type(spec: PartitionSpec, metadata: TableMetadata) -> StructType:
-    """The type of a spec's partitions, by a schema that has its columns."""
+    """Return the type of a spec's partitions, by a schema that has its columns."""
     for schema in (metadata.schema(), *reversed(metadata.schemas)):
         try:
             return spec.partition_type(schema)
@@ -367,7 +341,7 @@ def _partition_type(spec: PartitionSpec, metadata: TableMetadata) -> StructType:
 
 
 def _statistics_fields(request: ScanRequest, schema: Schema) -> frozenset[int]:
-    """Ids of the columns whose statistics are wanted."""
+    """Return the ids of the columns whose statistics are wanted."""
     fields = set()
     for name in request.stats_fields:
         try:
@@ -379,16 +353,3 @@ def _statistics_fields(request: ScanRequest, schema: Schema) -> frozenset[int]:
                 hint="Name columns of the table in stats-fields.",
             ) from None
     return frozenset(fields)
-
-
-def _number_of(manifests: Sequence[Manifest]) -> int:
-    paths = "\n".join(manifest.path for manifest in manifests)
-    return int.from_bytes(hashlib.sha256(paths.encode()).digest()[:6])
-
-
-def _gone(name: str) -> NotFoundError:
-    return NotFoundError(
-        f"The plan is of another state of {name}.",
-        kind=ErrorKind.OBJECT_NOT_FOUND,
-        hint="Plan the scan again.",
-    )

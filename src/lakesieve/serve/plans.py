@@ -1,10 +1,9 @@
-"""The resources of plans, whichever catalog a table is of."""
+"""The resources of plans, for all kinds of catalogs."""
 
 from __future__ import annotations
 
 import logging
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from starlette.responses import JSONResponse, Response
@@ -13,6 +12,8 @@ from lakesieve.errors import ErrorKind, LakesieveError, NotFoundError
 from lakesieve.serve.answers import error_answer
 from lakesieve.serve.limits import RequestWork
 from lakesieve.serve.metrics import count_failure, count_plan
+from lakesieve.serve.pages import first_page, further_page
+from lakesieve.serve.planning import TablePlanner
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,15 +21,14 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from lakesieve.index import TablePruning
-    from lakesieve.serve.bounds import TableBounds
     from lakesieve.serve.catalogs import Namespace, ServedTable
-    from lakesieve.serve.planning import TablePlanner
-    from lakesieve.serve.service import Answer, PlanningService
+    from lakesieve.serve.pages import Answer
+    from lakesieve.serve.planning import PlanningContext
 
     Resource = tuple[str, str, Callable[[Request, Any], Response]]
     """Method, path and answer of a resource."""
 
-# what stands between the levels of a namespace
+# the separator between the levels of a namespace in a path
 _LEVELS = "\x1f"
 
 _log = logging.getLogger("lakesieve.serve")
@@ -60,52 +60,31 @@ def levels_of(name: str) -> Namespace:
 
 
 def mode_settings(mode: str) -> dict[str, str]:
-    """Return what the configuration says of who plans: ``server``, ``client`` or ``either``."""
+    """Return the setting of a catalog that says who plans; ``either`` leaves it to clients."""
     return {} if mode == "either" else {"scan-planning-mode": mode}
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class OpenedTable:
-    """A table as the caller may have it.
-
-    Args:
-        table: The table.
-        credentials: Those that belong to a plan of it, as the specification has them.
-        grant: Names who may use what is kept of the table's files; by default every caller may.
-        bounds: The folder in which its files must lie; ``None`` where every path is trusted.
-    """
-
-    table: ServedTable
-    credentials: Any = None
-    grant: str = ""
-    bounds: TableBounds | None = None
-
-
 def plan_resources(
-    path: str, service: PlanningService, opened: Callable[[Request], OpenedTable]
+    path: str, context: PlanningContext, load: Callable[[Request], ServedTable]
 ) -> list[Resource]:
-    """Return the resources of the plans of a table; no plan is kept.
+    """Return the resources of the plans of tables below a path.
 
-    Args:
-        path: The path of the table.
-        service: Plans the scans.
-        opened: Opens the table that a request names.
+    ``load`` loads the table that a request names, as the caller may have it. The server keeps no
+    plan: each is complete when it is answered.
     """
 
     def plan(request: Request, body: Any) -> Response:
-        return _planned(request, body, service, service.plan, opened)
+        return _planned(request, body, context, first_page, load)
 
     def tasks(request: Request, body: Any) -> Response:
-        return _planned(request, body, service, service.tasks, opened)
+        return _planned(request, body, context, further_page, load)
 
     def result(request: Request, _: Any) -> Response:
-        # each plan was complete when it was answered
-        opened(request)
+        load(request)
         return error_answer(404, "NoSuchPlanIdException", "There is no such plan.")
 
     def cancel(request: Request, _: Any) -> Response:
-        # there is nothing to forget
-        opened(request)
+        load(request)
         return Response(status_code=204)
 
     return [
@@ -119,39 +98,38 @@ def plan_resources(
 def _planned(
     request: Request,
     body: Any,
-    service: PlanningService,
-    make: Callable[[TablePlanner, Any], Answer],
-    opened: Callable[[Request], OpenedTable],
+    context: PlanningContext,
+    answer: Callable[[TablePlanner, Any], Answer],
+    load: Callable[[Request], ServedTable],
 ) -> Response:
     start = time.perf_counter()
     name = ".".join((*namespace_of(request), request.path_params["table"]))
     try:
-        table = opened(request)
-        planner = service.planner(
+        table = load(request)
+        planner = TablePlanner(
             name,
-            table.table,
+            table,
+            context,
             for_pyiceberg=request.headers.get("user-agent", "").startswith("PyIceberg/"),
-            grant=table.grant,
-            bounds=table.bounds,
             work=RequestWork.of(request.scope),
         )
-        answer = make(planner, body)
+        document, pruning = answer(planner, body)
     except LakesieveError:
         count_failure()
         raise
-    seconds, pruning = time.perf_counter() - start, answer.pruning
-    count_plan(pruning, seconds, service.held)
-    _say(name, pruning, seconds, with_filter=service.log_filters)
+    seconds = time.perf_counter() - start
+    count_plan(pruning, seconds, context.cache.held)
+    _log_plan(name, pruning, seconds, with_filter=context.log_filters)
+    if table.credentials:
+        document["storage-credentials"] = table.credentials
     headers = {
         "X-Lakesieve-Files": f"{pruning.files_read}/{pruning.files_total}",
         "X-Lakesieve-Reasons": _codes(pruning),
     }
-    more = {"storage-credentials": table.credentials} if table.credentials else {}
-    return JSONResponse({**answer.document, **more}, headers=headers)
+    return JSONResponse(document, headers=headers)
 
 
-def _say(name: str, pruning: TablePruning, seconds: float, *, with_filter: bool) -> None:
-    """Log a plan, of its filter no more than is wanted."""
+def _log_plan(name: str, pruning: TablePruning, seconds: float, *, with_filter: bool) -> None:
     fields: dict[str, Any] = {
         "table": name,
         "files_read": pruning.files_read,

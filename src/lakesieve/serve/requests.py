@@ -1,4 +1,4 @@
-"""Requests for the plan of a scan, checked."""
+"""Requests for plans of scans."""
 
 from __future__ import annotations
 
@@ -15,10 +15,7 @@ _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def parse_json(data: bytes) -> Any:
-    """Read JSON that can be written again: without NaN, and without halves of surrogate pairs.
-
-    Args:
-        data: UTF-8.
+    """Read JSON in UTF-8 that can be written again: without NaN, and without lone surrogates.
 
     Raises:
         ValueError: It is something else.
@@ -44,25 +41,15 @@ def _no_constant(text: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanRequest:
-    """What a client wants to read, as ``PlanTableScanRequest`` in the specification has it.
+    """The scan that a client wants planned: ``PlanTableScanRequest`` in the specification."""
 
-    Args:
-        snapshot_id: A snapshot; the current one by default.
-        start_snapshot_id: Of an incremental scan: the last snapshot that is known.
-        end_snapshot_id: Of an incremental scan: the last snapshot that is wanted.
-        filter: As JSON gives it.
-        case_sensitive: How names are compared.
-        use_snapshot_schema: Whether names are those of the snapshot, not of the table.
-        stats_fields: Names of the columns whose statistics are wanted.
-    """
-
-    snapshot_id: int | None = None
-    start_snapshot_id: int | None = None
-    end_snapshot_id: int | None = None
-    filter: Any = None
-    case_sensitive: bool = True
-    use_snapshot_schema: bool = False
-    stats_fields: tuple[str, ...] = ()
+    snapshot_id: int | None = None  # a snapshot; the current one by default
+    start_snapshot_id: int | None = None  # incremental scan: the last known snapshot
+    end_snapshot_id: int | None = None  # incremental scan: the last wanted snapshot
+    filter: Any = None  # the filter as JSON
+    case_sensitive: bool = True  # how names are compared
+    use_snapshot_schema: bool = False  # whether names are those of the snapshot, not of the table
+    stats_fields: tuple[str, ...] = ()  # names of the columns whose statistics are wanted
 
     @classmethod
     def parse(cls, body: Any) -> ScanRequest:

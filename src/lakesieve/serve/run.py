@@ -34,7 +34,7 @@ _PACKAGES = ("pyiceberg", "starlette", "uvicorn", "httpx", "prometheus_client")
 _SETTINGS = "LAKESIEVE_SERVE"
 _ADDRESSES = ("http://", "https://")
 _ORPHAN_SECONDS = 10.0
-"""How long a worker without a parent goes on with the answers that are under way."""
+"""How long a worker without a parent may finish its answers."""
 # the folder in which prometheus_client counts across processes; set before it is imported
 _COUNTS = "PROMETHEUS_MULTIPROC_DIR"
 
@@ -133,7 +133,7 @@ def _run(settings: ServerSettings) -> None:
 
 
 def app() -> ASGIApp:
-    """The application by the settings that :func:`serve` left in the environment."""
+    """Build the application from the settings that :func:`serve` left in the environment."""
     _end_with_parent()
     logging.captureWarnings(capture=True)
     given = json.loads(os.environ[_SETTINGS])
@@ -141,7 +141,7 @@ def app() -> ASGIApp:
 
 
 def guarded_app(settings: ServerSettings) -> ASGIApp:
-    """Make the application, guarded as the settings say.
+    """Build the application, guarded as the settings say.
 
     Raises:
         InvalidInputError: There is no such catalog, or no such file of tokens.
@@ -150,13 +150,14 @@ def guarded_app(settings: ServerSettings) -> ASGIApp:
     from lakesieve.serve.app import build_app
     from lakesieve.serve.catalogs import PyIcebergCatalog, WarehouseCatalog
     from lakesieve.serve.guard import read_tokens
-    from lakesieve.serve.service import PlanningService
+    from lakesieve.serve.planning import PlanningContext
     from lakesieve.serve.upstream import build_proxy
+    from lakesieve.tables.iceberg.manifest_cache import ManifestCache
 
     conceal(secrets_in(os.environ))
-    service = PlanningService(
+    context = PlanningContext(
         locations=settings.locations,
-        memory=settings.memory,
+        cache=ManifestCache.of(settings.memory),
         log_filters=settings.log_filters,
     )
     address = upstream_of(settings)
@@ -176,14 +177,14 @@ def guarded_app(settings: ServerSettings) -> ASGIApp:
         )
         return build_app(
             catalog,
-            service,
+            context,
             mode=settings.mode,
             tokens=tokens,
             concurrency=settings.concurrency,
         )
     return build_proxy(
         address,
-        service,
+        context,
         mode=settings.mode,
         own_credentials=settings.own_credentials,
         concurrency=settings.concurrency,
@@ -191,7 +192,7 @@ def guarded_app(settings: ServerSettings) -> ASGIApp:
 
 
 def _own(name: str) -> PyIceberg:
-    """A catalog of PyIceberg's configuration."""
+    """Open a catalog of PyIceberg's configuration."""
     from pyiceberg.catalog import load_catalog
 
     properties = _properties(name)
@@ -208,7 +209,7 @@ def _own(name: str) -> PyIceberg:
 
 
 def _properties(name: str) -> dict[str, str]:
-    """The settings of a catalog of PyIceberg's configuration."""
+    """Return the settings of a catalog of PyIceberg's configuration."""
     from lakesieve.tables.iceberg.catalogs import catalog_properties
 
     properties = catalog_properties(name)
@@ -223,7 +224,7 @@ def _properties(name: str) -> dict[str, str]:
 
 
 def upstream_of(settings: ServerSettings) -> str | None:
-    """The address of the REST catalog behind, if there is one.
+    """Return the address of the REST catalog behind, if there is one.
 
     Raises:
         InvalidInputError: There is no such catalog.
@@ -239,8 +240,8 @@ def upstream_of(settings: ServerSettings) -> str | None:
 def _end_with_parent() -> None:
     """End this worker process when its parent process has ended for any reason.
 
-    A parent that is killed cannot end its workers. They would go on answering, with old settings,
-    and hold the port.
+    A parent that is killed cannot end its workers. They would hold the port, and answer with old
+    settings.
     """
     parent = multiprocessing.parent_process()
     if parent is not None:
@@ -249,7 +250,7 @@ def _end_with_parent() -> None:
 
 def _end_after(parent: BaseProcess) -> None:
     parent.join()
-    # as at a stop by hand: the answers that are under way end first
+    # uvicorn first finishes the answers that are under way
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(_ORPHAN_SECONDS)
     os._exit(1)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from lakesieve.defaults import ADDRESS, WAREHOUSE
 
 MODES = ("server", "client", "either")
-"""Who plans scans: this server, the client, or whom the client chooses."""
+"""Who plans scans: this server, the client, or either, as the client chooses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
-"""In front of another REST catalog: all passes through it, and scans are planned here.
+"""The server in front of another REST catalog: requests pass through, and scans are planned here.
 
-A caller gets a plan only of a table that the catalog behind gives to that caller.
+A caller gets plans only of tables that the catalog behind gives to that caller.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from lakesieve.serve.grants import TableGrants, caller_of, failed_upstream
 from lakesieve.serve.guard import RequestGuard
 from lakesieve.serve.limits import RequestLimits, RequestWork
 from lakesieve.serve.metadata import parsed, planned_by
-from lakesieve.serve.plans import OpenedTable, mode_settings, plan_resources
+from lakesieve.serve.plans import mode_settings, plan_resources
 from lakesieve.tables.iceberg.manifest_cache import ContentCache
 
 if TYPE_CHECKING:
@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from lakesieve.serve.service import PlanningService
+    from lakesieve.serve.catalogs import ServedTable
+    from lakesieve.serve.planning import PlanningContext
 
 _TABLE = "/v1/{prefix:path}namespaces/{namespace}/tables/{table}"
 _PLANNING = "/v1/{prefix}/namespaces/{namespace}/tables/{table}"
@@ -49,7 +50,7 @@ _ENDPOINTS = (
     f"DELETE {_PLANNING}/plan/{{plan-id}}",
     f"POST {_PLANNING}/tasks",
 )
-# what a catalog that lists no endpoints has, by the specification
+# endpoints of a catalog that lists none, by the specification
 _DEFAULTS = (
     "GET /v1/{prefix}/namespaces",
     "POST /v1/{prefix}/namespaces",
@@ -71,38 +72,37 @@ _TABLE_BYTES = 256 << 20
 _PER_BYTE = 10
 # credentials that a catalog lends last longer
 _FRESH_SECONDS = 300.0
-# tables of which it is remembered that their clients plan
+# how many tables are remembered whose clients must plan
 _ELSEWHERE = 10_000
 _log = logging.getLogger("lakesieve.serve")
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class _Known:
-    """A table as one caller was given it lately."""
+    """A table as the catalog behind gave it to one caller a short time ago."""
 
     etag: str
-    opened: OpenedTable
+    table: ServedTable
     until: float
 
 
 def build_proxy(
     upstream: str,
-    service: PlanningService,
+    context: PlanningContext,
     *,
     mode: str = "server",
     own_credentials: bool = False,
     limits: RequestLimits | None = None,
     concurrency: int | None = None,
 ) -> Starlette:
-    """Build the application.
+    """Build the application that serves another REST catalog.
 
     Args:
         upstream: Address of the catalog behind, without ``/v1``.
-        service: Plans the scans.
-        mode: Who plans, as for :func:`lakesieve.serve.app.build_app`.
-        own_credentials: Whether the files of tables for which the catalog behind lends no
-            credentials are read with those of this server: only where every caller may read
-            whatever this server may.
+        context: What the plans of all scans share.
+        mode: Who plans scans, as for :func:`lakesieve.serve.app.build_app`.
+        own_credentials: Whether the server reads tables for which the catalog behind lends no
+            credentials with its own: only right if every caller may read what this server may.
         limits: How long requests may take, and how large they may be.
         concurrency: How many answers are made at once.
 
@@ -117,7 +117,7 @@ def build_proxy(
         Route("/v1/config", proxy.config, methods=["GET"]),
         *(
             Route(path, answered(proxy.remembering(act)), methods=[method])
-            for method, path, act in plan_resources(_TABLE, service, proxy.opened)
+            for method, path, act in plan_resources(_TABLE, context, proxy.granted)
         ),
         Route(_TABLE, proxy.table, methods=["GET"]),
         Route("/{rest:path}", proxy.passed, methods=["GET", "HEAD", "POST", "PUT", "DELETE"]),
@@ -149,7 +149,7 @@ class _Proxy:
         self._grants = grants
         self._settings = settings
         self._known = ContentCache(_TABLE_BYTES)
-        # tables whose files turned out to lie elsewhere when they were planned
+        # tables whose scans turned out to be impossible to plan here
         self._planned_elsewhere = ContentCache(_ELSEWHERE)
 
     async def close(self) -> None:
@@ -157,12 +157,12 @@ class _Proxy:
         await self._upstream.close()
 
     async def passed(self, request: Request) -> Response:
-        """What the catalog behind answers, as it comes."""
+        """Pass a request to the catalog behind, and its answer to the client."""
         answer = await self._upstream.forward(request)
         return answer if isinstance(answer, Response) else answer.passed_on()
 
     async def config(self, request: Request) -> Response:
-        """What the catalog behind says, and that scans can be planned here."""
+        """Answer with the configuration of the catalog behind, and that scans are planned here."""
 
         def change(document: dict[str, Any]) -> None:
             listed = document.get("endpoints")
@@ -171,22 +171,22 @@ class _Proxy:
             else:
                 document["endpoints"] = [*_DEFAULTS, *_ENDPOINTS]
             document["overrides"] = {**(document.get("overrides") or {}), **self._settings}
-            # clients come here, wherever the catalog behind says that it is
+            # clients must come to this server, not to the address of the catalog behind
             for part in ("overrides", "defaults"):
                 (document.get(part) or {}).pop("uri", None)
 
         return await self._changed(request, change)
 
     async def table(self, request: Request) -> Response:
-        """A table, and that its client must plan its scans if they cannot be planned here.
+        """Answer with a table, and say if its client must plan scans because this server cannot.
 
-        What the catalog behind says of who plans is left out.
+        What the catalog behind says about who plans is left out.
         """
         resource = resource_of(request)
 
         def change(document: dict[str, Any]) -> None:
             config = document.get("config") or {}
-            # before what the configuration says, for those who read both
+            # for clients it would come before the configuration of the catalog
             config.pop("scan-planning-mode", None)
             metadata = document.get("metadata")
             if isinstance(metadata, dict):
@@ -195,12 +195,12 @@ class _Proxy:
                     settings = {"scan-planning-mode": "client"}
                 document["config"] = {**config, **settings}
 
-        # a client that has the table already must learn that it plans now
+        # a client that has the table already must learn that it plans from now on
         again = self._planned_elsewhere.find((resource,)) is not None
         return await self._changed(request, change, leave_out={"if-none-match"} if again else ())
 
     def _is_for_clients(self, document: dict[str, Any], resource: str) -> bool:
-        """Whether a table's scans cannot be planned here."""
+        """Return whether clients must plan the scans of a table."""
         if self._settings.get("scan-planning-mode") != "server":
             return False
         if self._planned_elsewhere.find((resource,)) == _uuid_of(document):
@@ -211,7 +211,7 @@ class _Proxy:
             _log.info("%s", error)
             return True
         except (ValueError, TypeError, KeyError, AttributeError):
-            # no table: the client sees for itself
+            # the answer is no table, which the client notices by itself
             return False
         return False
 
@@ -221,7 +221,7 @@ class _Proxy:
         change: Callable[[dict[str, Any]], None],
         leave_out: Collection[str] = (),
     ) -> Response:
-        """An answer of the catalog behind, with another document."""
+        """Return an answer of the catalog behind after a change of its document."""
         answer = await self._upstream.forward(request, to_read=True, leave_out=leave_out)
         if isinstance(answer, Response):
             return answer
@@ -235,19 +235,19 @@ class _Proxy:
                     made.raw_headers += encoded(
                         (k, v) for k, v in answer.headers if k.lower() not in gone
                     )
-                    answer.close()
+                    answer.body.close()
                     return made
         return await run_in_threadpool(answer.unpacked_response)
 
-    def opened(self, request: Request) -> OpenedTable:
-        """The table as the caller may have it, which the catalog behind says each time.
+    def granted(self, request: Request) -> ServedTable:
+        """Return the table as the caller may have it, by asking the catalog behind each time.
 
         Raises:
             AnswerError: The catalog behind does not give it.
             StorageError: It cannot be reached, or its answer cannot be read.
             UnsupportedError: The client must plan its scans.
         """
-        # without what follows the table, in its own quoting
+        # the path of the table, quoted as the client wrote it
         path = resource_of(request, below=2 if "plan_id" in request.path_params else 1)
         headers = [
             (name, value)
@@ -261,10 +261,10 @@ class _Proxy:
         if known is not None:
             headers.append(("If-None-Match", known.etag))
         answer = self._upstream.get(path, headers, RequestWork.of(request.scope))
-        with contextlib.closing(answer):
+        with answer.body:
             if answer.status_code == 304 and known is not None:
-                request.state.opened = known.opened
-                return known.opened
+                request.state.table = known.table
+                return known.table
             if answer.status_code != 200:
                 raise AnswerError(answer.unpacked_response())
             text = answer.unpacked()
@@ -272,27 +272,30 @@ class _Proxy:
             document = json.loads(text)
         except (ValueError, RecursionError):
             raise failed_upstream("answered with no JSON") from None
-        opened = self._grants.table(document, grant)
-        request.state.opened = opened
+        table = self._grants.table(document, grant)
+        request.state.table = table
         etag = dict(answer.headers).get("etag")
         if etag is not None:
             until = time.monotonic() + _FRESH_SECONDS
-            known = _Known(etag=etag, opened=opened, until=until)
+            known = _Known(etag=etag, table=table, until=until)
             self._known.put((grant,), known, _PER_BYTE * len(text))
-        return opened
+        return table
 
     def remembering(
         self, act: Callable[[Request, Any], Response]
     ) -> Callable[[Request, Any], Response]:
-        """Tell clients that load a table next that they plan its scans, if ``act`` cannot."""
+        """Return a resource that remembers the table if ``act`` cannot plan its scans.
+
+        Clients that load the table next learn that they must plan.
+        """
 
         def answer(request: Request, body: Any) -> Response:
             try:
                 return act(request, body)
             except UnsupportedError:
-                opened = getattr(request.state, "opened", None)
-                if opened is not None and opened.table.metadata is not None:
-                    uuid = str(opened.table.document.get("table-uuid"))
+                table = getattr(request.state, "table", None)
+                if table is not None and table.metadata is not None:
+                    uuid = str(table.document.get("table-uuid"))
                     self._planned_elsewhere.put((resource_of(request, below=1),), uuid, 1)
                 raise
 

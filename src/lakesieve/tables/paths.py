@@ -7,6 +7,8 @@ scans. ``docs/spec/format-v1.md`` has the rules, ``docs/design/0014`` their reas
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -72,6 +74,7 @@ def _split(parts: pa.Array, *names: str) -> list[pa.Array]:
     return [pc.fill_null(pc.struct_field(parts, name), "") for name in names]
 
 
+@lru_cache(maxsize=1024)
 def table_root(location: str) -> str:
     """Return the normalized location of a table, without a slash at its end."""
     spelled: str = normal_paths(pa.chunked_array([[location]], pa.string()))[0].as_py()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from lakesieve.predicate import Ranges, RowFilter
-    from lakesieve.sieve import Code
+    from lakesieve.sieve import Code, Interval
     from lakesieve.tables.contract import Column
 
 MOST_FILES = 200_000
@@ -37,54 +37,62 @@ _NAN = float_code(float("nan"))
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ColumnBounds:
-    """Where the values of one column lie, one element a data file."""
+    """Where the values of one column lie, one element a data file.
+
+    Codes are int64, or byte strings as objects. The lowest code stands for a lower bound that is
+    not known.
+    """
 
     field_id: int
-    low: pa.Array  # code of a value that no value is below, or null where none is known
-    high: pa.Array  # code of a value that no value is above, or null where none is known
+    low: np.ndarray  # code that no value of the file is below
+    high: np.ndarray  # code that no value of the file is above, where `has_high`
+    has_high: np.ndarray  # whether the upper bound is known
     has_null: np.ndarray  # whether the file can hold a null
     has_value: np.ndarray  # whether the file can hold a value other than null
     has_nan: np.ndarray  # whether the file can hold NaN, which the bounds of floats leave out
 
     def may_match(self, ranges: Ranges) -> np.ndarray:
         """Return for each file whether it can hold a value of the ranges."""
-        mask = self.has_null.copy() if ranges.nulls else np.zeros(len(self.low), bool)
-        for low, high in ranges.intervals:
-            mask |= self.has_value & self._overlaps(low, high)
-            if _holds_nan(low, high):
-                mask |= self.has_nan
+        mask: np.ndarray = self.has_value & self._overlaps(ranges.intervals)
+        if ranges.nulls:
+            mask |= self.has_null
+        if self.has_nan.any() and ranges.contains(_NAN):
+            mask |= self.has_nan
         return mask
 
-    def _overlaps(self, low: Code | None, high: Code | None) -> np.ndarray:
-        """Return whether values can lie from ``low`` up to, but not including, ``high``."""
-        mask = np.ones(len(self.low), bool)
-        is_bytes = pa.types.is_binary(self.low.type)
-        if low is not None:
-            if not is_bytes and isinstance(low, int) and low > HIGHEST:
-                return np.zeros(len(mask), bool)
-            mask &= _known(pc.greater_equal(self.high, _scalar(low, is_bytes=is_bytes)))
-        if high is not None and (is_bytes or not isinstance(high, int) or high <= HIGHEST):
-            mask &= _known(pc.less(self.low, _scalar(high, is_bytes=is_bytes)))
-        return mask
+    def _overlaps(self, intervals: Sequence[Interval]) -> np.ndarray:
+        """Return for each file whether its bounds overlap an interval.
+
+        Intervals are sorted and disjoint. So if any overlaps, then the last one that starts at or
+        below the upper bound does.
+        """
+        is_bytes = self.low.dtype == object
+        if not is_bytes:
+            # no int64 is as great as the start of such an interval
+            intervals = [
+                one for one in intervals if not isinstance(one[0], int) or one[0] <= HIGHEST
+            ]
+        if not intervals:
+            return np.zeros(len(self.low), bool)
+        starts = _codes([low for low, _ in intervals], is_bytes=is_bytes)
+        ends = _codes([high for _, high in intervals], is_bytes=is_bytes)
+        last = len(starts) - 1
+        at = np.searchsorted(starts, self.high, side="right") - 1
+        at[~self.has_high] = last
+        overlaps = (at >= 0) & (ends[at] > self.low)
+        if (end := intervals[-1][1]) is None or (not is_bytes and int(end) > HIGHEST):
+            # the last interval has no end
+            overlaps |= at == last
+        return overlaps
 
 
-def _holds_nan(low: Code | None, high: Code | None) -> bool:
-    """Return whether an interval of float codes holds NaN, the greatest of them."""
-    above = low is None or (isinstance(low, int) and low <= _NAN)
-    return above and (high is None or (isinstance(high, int) and high > _NAN))
-
-
-def _scalar(code: Code, *, is_bytes: bool) -> pa.Scalar:
-    if is_bytes:
-        wide = wide_code(code) if isinstance(code, int) else code
-        return pa.scalar(wide, pa.binary())
-    return pa.scalar(max(LOWEST, min(int(code), HIGHEST)), pa.int64())
-
-
-def _known(answer: pa.Array) -> np.ndarray:
-    """Return whether a file stays by a comparison; it does where a bound is not known."""
-    mask: np.ndarray = pc.fill_null(answer, True).to_numpy(zero_copy_only=False)
-    return mask
+def _codes(codes: Sequence[Code | None], *, is_bytes: bool) -> np.ndarray:
+    """Return codes as an array; the lowest code stands for `None`."""
+    if not is_bytes:
+        whole = [LOWEST if code is None else max(LOWEST, min(int(code), HIGHEST)) for code in codes]
+        return np.array(whole, np.int64)
+    wide = [wide_code(code) if isinstance(code, int) else code or b"" for code in codes]
+    return np.array(wide, object)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -133,7 +141,7 @@ class FileStatistics:
             return np.full(len(live), not isinstance(rows, AlwaysFalse))
         known = self.read(fields)
         at = pc.index_in(live, value_set=known.paths).to_numpy(zero_copy_only=False)
-        mask = _matching(rows, known)
+        mask = matching(rows, known.parts, len(known.paths))
         # a file of which nothing is known, as of one that is listed since, stays
         is_known = ~np.isnan(at.astype(np.float64))
         stays = np.ones(len(live), bool)
@@ -158,20 +166,21 @@ def restricted_fields(rows: RowFilter) -> frozenset[int]:
             return frozenset()
 
 
-def _matching(rows: RowFilter, known: FileBounds) -> np.ndarray:
-    mask = np.ones(len(known.paths), bool)
+def matching(rows: RowFilter, parts: Sequence[ColumnBounds | Buckets], count: int) -> np.ndarray:
+    """Return for each of ``count`` data files whether it can hold one of the rows."""
+    mask = np.ones(count, bool)
     match rows:
         case ColumnRanges():
-            for part in known.parts:
+            for part in parts:
                 if part.field_id == rows.field_id:
                     mask &= part.may_match(rows.ranges)
         case AllOf():
             for arg in rows.args:
-                mask &= _matching(arg, known)
+                mask &= matching(arg, parts, count)
         case AnyOf():
             mask[:] = False
             for arg in rows.args:
-                mask |= _matching(arg, known)
+                mask |= matching(arg, parts, count)
         case AlwaysFalse():
             mask[:] = False
     return mask
@@ -186,14 +195,15 @@ def bounds_of(
     has_value: np.ndarray,
     has_nan: np.ndarray | None = None,
 ) -> ColumnBounds:
-    """Make the bounds of a column from codes."""
-    kind = pa.binary() if is_bytewise(column) else pa.int64()
+    """Make the bounds of a column from codes; `None` is a bound that is not known."""
+    is_bytes = is_bytewise(column)
     if has_nan is None:
         has_nan = np.full(len(low), column.kind == "float")
     return ColumnBounds(
         field_id=column.field_id,
-        low=pa.array(low, kind),
-        high=pa.array(high, kind),
+        low=_codes(low, is_bytes=is_bytes),
+        high=_codes(high, is_bytes=is_bytes),
+        has_high=np.array([code is not None for code in high], bool),
         has_null=has_null,
         has_value=has_value,
         has_nan=has_nan,

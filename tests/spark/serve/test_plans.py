@@ -10,19 +10,19 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyiceberg.table import StaticTable
 from tests.depth import depth
+from tests.serve.tables import planner_of
 from tests.spark.deletes.kit import load
 from tests.spark.deletes.story import DOMAINS, Story
 
-from lakesieve.engines.engine_scans import FilePruner
-from lakesieve.serve.planning import TablePlanner
 from lakesieve.serve.requests import ScanRequest
 from lakesieve.spark.versions.java_classes import java_class
-from lakesieve.tables.iceberg.manifest_cache import ManifestCache
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyspark.sql import SparkSession
+
+    from lakesieve.serve.planning import TablePlanner
 
 SEEDS = range(depth("SEEDS", test=1, soak=12))
 FILTERS = depth("FILTERS", test=6, soak=30)
@@ -104,7 +104,7 @@ def _compared(story: Story) -> int:
     java = load(spark, table)
     place = java.operations().current().metadataFileLocation()
     known = StaticTable.from_metadata(str(place))
-    planner = TablePlanner(table, known.metadata, known.io, FilePruner(), ManifestCache.of(1 << 28))
+    planner = planner_of(known)
     drawn = random.Random(story.seed)
     snapshots = [entry.snapshot_id for entry in known.metadata.snapshots]
     with_deletes = fewer = 0

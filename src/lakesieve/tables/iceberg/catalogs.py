@@ -1,13 +1,11 @@
-"""Where the metadata of Iceberg tables is: in PyIceberg's catalogs, or in the tables' folders."""
+"""Loads the metadata of Iceberg tables from PyIceberg's catalogs or from the tables' folders."""
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from lakesieve.errors import (
@@ -22,7 +20,11 @@ from lakesieve.errors import (
 )
 from lakesieve.storage import Storage, StorageOptions, open_storage
 from lakesieve.tables.iceberg.file_io import own_file_io, own_settings
-from lakesieve.tables.iceberg.metadata import IcebergMetadata
+from lakesieve.tables.iceberg.metadata import (
+    LARGEST_METADATA,
+    IcebergMetadata,
+    metadata_document,
+)
 from lakesieve.tables.names import FORMS
 
 if TYPE_CHECKING:
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
 
 _HINT = "metadata/version-hint.text"
 _LARGEST_HINT = 1 << 10
-_LARGEST_METADATA = 1 << 30
 _VERSIONED = re.compile(r"metadata/v(\d+)(\.gz)?\.metadata\.json(\.gz)?")
 _SUFFIXES = (".metadata.json", ".gz.metadata.json", ".metadata.json.gz")
 _FILE_IO_PREFIXES = ("s3.", "client.", "gcs.", "adls.", "hdfs.", "py-io-impl")
@@ -193,13 +194,10 @@ def document_in_folder(
 ) -> tuple[str, dict[str, Any]]:
     """Read the metadata file of a table of a Hadoop catalog, or one metadata file of any table.
 
-    Args:
-        location: The table's folder, or a path that ends with ``.metadata.json``.
-        name: As the user called the table.
-        options: The storage options of each location.
+    ``location`` is the table's folder, or a path that ends with ``.metadata.json``.
 
     Returns:
-        Where the metadata file lies, and its document, of whatever format version it is.
+        The location of the metadata file, and its document, of any format version.
 
     Raises:
         NotFoundError: There is no such table.
@@ -263,12 +261,9 @@ def _listed(storage: Storage) -> tuple[int, str | None]:
 
 
 def _read(storage: Storage, path: str) -> dict[str, Any]:
-    data = storage.get(path, most=_LARGEST_METADATA)
+    data = storage.get(path, most=LARGEST_METADATA)
     try:
-        if data[:2] == b"\x1f\x8b":
-            with gzip.open(BytesIO(data)) as unpacked:
-                data = unpacked.read(_LARGEST_METADATA)
-        document = json.loads(data)
+        document = metadata_document(data)
     except (OSError, EOFError, ValueError) as error:
         raise UnsupportedError(
             f"{storage.location}/{path} is no metadata file of an Iceberg table: {error}.",

@@ -1,9 +1,10 @@
-"""Which delete files belong to a data file, by the rules of Iceberg's specification.
+"""The delete files of each data file, by the rules of Iceberg's specification.
 
-A position delete file applies to the data files of its partition, or to the one that it names,
-that are no younger; a deletion vector to the one that it names, in the place of all position delete
-files; an equality delete file to the older files of its partition, or of all partitions where its
-spec has no fields, whose values can be among those that it deletes.
+- A position delete file applies to the data files of its partition, or to the one that it names, if
+  they are not younger.
+- A deletion vector applies to the data file that it names, instead of all position delete files.
+- An equality delete file applies to the older files of its partition, or of all partitions if its
+  spec has no fields. Files are left out whose values cannot be among the deleted ones.
 """
 
 from __future__ import annotations
@@ -54,12 +55,7 @@ def delete_index(
 
 
 class DeleteIndex:
-    """The delete files of a snapshot, by the data files to which they apply.
-
-    Args:
-        deletes: The delete files.
-        unpartitioned: Ids of the specs without partitions.
-        fields: Fields of all schemas of the table, by their ids.
+    """The delete files of a snapshot, found by the data file to which they apply.
 
     Raises:
         StorageError: Two deletion vectors name one data file, or one names none.
@@ -69,8 +65,8 @@ class DeleteIndex:
         self,
         deletes: Iterable[ListedFile],
         *,
-        unpartitioned: frozenset[int],
-        fields: Mapping[int, NestedField],
+        unpartitioned: frozenset[int],  # ids of the specs without partitions
+        fields: Mapping[int, NestedField],  # fields of all schemas of the table by their ids
     ) -> None:
         self._fields = fields
         self._vectors: dict[str, ListedFile] = {}
@@ -99,7 +95,7 @@ class DeleteIndex:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there are none."""
+        """True if there is no delete file."""
         return not (self._equality.groups or self._positions.groups or self._vectors)
 
     def of(self, data: ListedFile) -> list[ListedFile]:
@@ -119,7 +115,7 @@ class DeleteIndex:
         return [*equality, *positions]
 
     def _can_delete(self, deleted: Mapping[int, _Values], data: Mapping[int, _Values]) -> bool:
-        """Whether an equality delete file can hold the values of a row of a data file."""
+        """Return whether an equality delete file can hold the values of a row of a data file."""
         for field_id, theirs in deleted.items():
             field, ours = self._fields[field_id], data[field_id]
             if not field.field_type.is_primitive:
@@ -154,7 +150,7 @@ class _Groups:
 
 
 class _Values(NamedTuple):
-    """What a manifest says of the values of one column in a file; ``None`` is not known."""
+    """What a manifest says about the values of one column in a file; ``None`` is not known."""
 
     nulls: int | None
     values: int | None
@@ -200,14 +196,14 @@ def _damaged(what: str) -> StorageError:
 
 
 def _only_path(delete: ListedFile) -> str | None:
-    """The data file that a position delete file is of, where its bounds are one path."""
+    """Return the only data file of a position delete file, if its bounds are one path."""
     lower = delete.mapping("lower_bounds").get(_FILE_PATH)
     upper = delete.mapping("upper_bounds").get(_FILE_PATH)
     return lower.decode() if lower is not None and lower == upper else None
 
 
 def _overlap(data: _Values, deleted: _Values, field: NestedField) -> bool:
-    """Whether the ranges of two files meet; unknown ones do."""
+    """Return whether the ranges of two files overlap; unknown ranges do."""
     from pyiceberg.conversions import from_bytes
 
     bounds = (data.low, data.high, deleted.low, deleted.high)
@@ -218,12 +214,12 @@ def _overlap(data: _Values, deleted: _Values, field: NestedField) -> bool:
     try:
         low, high, first, last = (_ordered(from_bytes(kind, bound)) for bound in known)
     except (ValueError, struct.error):
-        # as a type was before it was promoted
+        # the type of the column was promoted after the file was written
         return True
     # nothing is less or greater than NaN
     return not (low > last or first > high)
 
 
 def _ordered(value: Any) -> Any:
-    """A value in the order of Iceberg for Java, where zero has two signs."""
+    """Return a value that compares as in Iceberg for Java, where -0.0 is less than 0.0."""
     return (value, math.copysign(1, value)) if isinstance(value, float) else value

@@ -54,15 +54,11 @@ class ContentCache(LruCache):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManifestCache:
-    """What is kept of manifests, in two tiers with memory of their own.
+    """What is kept of manifests, in two tiers with a memory limit each."""
 
-    Args:
-        small: What every plan needs: manifest lists, delete files, and some bytes a data file.
-        large: The data files with their statistics, some hundred bytes each, which a plan needs of
-            the files that it keeps.
-    """
-
+    # what every plan needs: manifest lists, delete files, and a few bytes for each data file
     small: ContentCache
+    # data files with their statistics, some hundred bytes each; a plan needs those that it keeps
     large: ContentCache
 
     @classmethod

@@ -1,4 +1,4 @@
-"""What manifests of Iceberg tables list, in arrays."""
+"""The files that manifests of Iceberg tables list, as arrays."""
 
 from __future__ import annotations
 
@@ -47,27 +47,17 @@ _ENTRIES = 8192
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Manifest:
-    """A manifest as its list has it.
+    """The entry of a manifest in a manifest list."""
 
-    Args:
-        path: Where it lies.
-        content: ``DATA`` or ``DELETES``.
-        spec_id: The partition spec of its files.
-        sequence_number: Of the commit that added it; zero in the first version of the format.
-        added_by: The snapshot that added it.
-        first_row_id: The number of its first row; ``None`` before the third version.
-        summaries: For each partition field what values occur, empty where that is not known.
-        has_live_files: Whether it can list a file that is not deleted.
-    """
-
-    path: str
-    content: int
-    spec_id: int
-    sequence_number: int
-    added_by: int
-    first_row_id: int | None
+    path: str  # location of the manifest
+    content: int  # `DATA` or `DELETES`
+    spec_id: int  # partition spec of its files
+    sequence_number: int  # of the commit that added it; 0 in format version 1
+    added_by: int  # id of the snapshot that added it
+    first_row_id: int | None  # number of its first row; `None` before version 3
+    # for each partition field the values that occur; empty if they are not known
     summaries: Sequence[Mapping[str, Any]]
-    has_live_files: bool
+    has_live_files: bool  # whether it can list a file that is not deleted
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Manifest:
@@ -90,29 +80,18 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ManifestFiles:
-    """The live files of a manifest, row ``i`` of each array that of file ``i``.
-
-    Args:
-        manifest: The manifest.
-        locations: Their paths as they are written.
-        paths: Their paths in the one spelling.
-        sequences: Data sequence numbers.
-        snapshots: The snapshots that added them.
-        added: Whether the manifest's own snapshot added them.
-        partitions: The distinct partitions, each the values of the fields of the spec.
-        places: Which of them each file is in.
-        details: What else there is, by the names of the specification.
-    """
+    """The live files of a manifest: row ``i`` of each array belongs to file ``i``."""
 
     manifest: Manifest
-    locations: pa.Array
-    paths: pa.Array
-    sequences: np.ndarray
-    snapshots: np.ndarray
-    added: np.ndarray
+    locations: pa.Array  # paths as the manifest has them
+    paths: pa.Array  # paths in the one spelling
+    sequences: np.ndarray  # data sequence numbers
+    snapshots: np.ndarray  # ids of the snapshots that added them
+    added: np.ndarray  # whether the manifest's own snapshot added them
+    # distinct partitions, each the values of the fields of the spec
     partitions: Sequence[tuple[Any, ...]]
-    places: np.ndarray
-    details: pa.Table
+    places: np.ndarray  # position of each file's partition in `partitions`
+    details: pa.Table  # all other fields, by the names of the specification
 
     def __len__(self) -> int:
         return len(self.locations)
@@ -128,39 +107,34 @@ class ManifestFiles:
 
 @dataclass(frozen=True, slots=True)
 class ListedFile:
-    """One file of a manifest.
-
-    Args:
-        files: The files of the manifest.
-        at: Its row there.
-    """
+    """One file of a manifest, by its row."""
 
     files: ManifestFiles
     at: int
 
     @property
     def path(self) -> str:
-        """Its path as it is written."""
+        """Path of the file as the manifest has it."""
         return str(self.files.locations[self.at].as_py())
 
     @property
     def spec_id(self) -> int:
-        """Its partition spec."""
+        """Id of the partition spec."""
         return self.files.manifest.spec_id
 
     @property
     def sequence(self) -> int:
-        """Its data sequence number."""
+        """Data sequence number."""
         return int(self.files.sequences[self.at])
 
     @property
     def partition(self) -> tuple[Any, ...]:
-        """The values of the fields of its spec."""
+        """Values of the partition fields."""
         return self.files.partitions[int(self.files.places[self.at])]
 
     @property
     def key(self) -> tuple[int, tuple[Any, ...]]:
-        """Its partition in a form in which equal ones are equal."""
+        """Spec and partition, in a form in which equal partitions are equal."""
         return self.spec_id, partition_key(self.partition)
 
     def value(self, name: str) -> Any:
@@ -255,7 +229,7 @@ def _column(files: Sequence[Mapping[str, Any]], name: str, kind: pa.DataType) ->
 
 
 def _row_ids(details: pa.Table, following: int | None) -> pa.Array:
-    """The first row of each file, given in the order of the manifest where it is not written."""
+    """Return the number of each file's first row, counted on where the manifest has none."""
     if following is None:
         return pa.nulls(len(details), pa.int64())
     numbers: list[int] = []

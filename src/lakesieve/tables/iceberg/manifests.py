@@ -28,7 +28,7 @@ FILES_SCHEMA = PATHS_SCHEMA
 """Live files of a version."""
 
 SHARED = ManifestCache(small=ContentCache(384 << 20), large=ContentCache(640 << 20))
-"""What readers of this process keep of manifests."""
+"""The manifests that all readers of this process share."""
 
 
 def data_files(
@@ -67,8 +67,8 @@ def metrics_of_files(
     specs: Mapping[int, Sequence[Mapping[str, Any]]],
     options: StorageOptions,
     name: str,
-) -> DataFileRows:
-    """Return the statistics of the live data files of one snapshot.
+) -> tuple[pa.ChunkedArray, DataFileRows]:
+    """Return the paths of the live data files of one snapshot, and their statistics.
 
     Raises:
         UnsupportedError: The snapshot is written as only the oldest writers did.
@@ -77,7 +77,8 @@ def metrics_of_files(
     manifests = _manifests_by(options)
     with _readable(name):
         files = manifests.files(_of_data(manifests, [snapshot], name))
-    return rows_of_files([(one, np.arange(len(one))) for one in files], specs)
+    paths = pa.chunked_array([one.paths for one in files], pa.string())
+    return paths, rows_of_files([(one, np.arange(len(one))) for one in files], specs)
 
 
 def _manifests_by(options: StorageOptions) -> TableManifests:
@@ -109,7 +110,7 @@ def _together(
 def _of_data(
     manifests: TableManifests, snapshots: Iterable[Mapping[str, Any]], name: str
 ) -> list[Manifest]:
-    """The manifests of data files of some snapshots, each once."""
+    """Return the manifests of data files of some snapshots, each once."""
     listed = (one for s in snapshots for one in manifests.listed(_list_of(s, name)))
     return list({one.path: one for one in listed if one.content == DATA}.values())
 
@@ -127,7 +128,7 @@ def _list_of(snapshot: Mapping[str, Any], name: str) -> str:
 
 @contextmanager
 def _readable(name: str) -> Iterator[None]:
-    """Turn whatever reading manifests ends in into an error that names the table."""
+    """Turn the errors of reading manifests into an error that names the table."""
     try:
         yield
     except UnsupportedError:

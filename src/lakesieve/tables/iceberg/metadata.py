@@ -1,8 +1,11 @@
-"""What an Iceberg table's metadata file says: its versions, schemas and references."""
+"""The metadata file of an Iceberg table: versions, schemas and references."""
 
 from __future__ import annotations
 
+import gzip
+import json
 from dataclasses import dataclass
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from lakesieve.errors import ErrorKind, UnsupportedError
@@ -15,6 +18,22 @@ if TYPE_CHECKING:
 
 MAIN = "main"
 """The branch that every table has."""
+
+LARGEST_METADATA = 1 << 30
+"""Bytes of a metadata file, at most, also after decompression."""
+
+
+def metadata_document(data: bytes) -> Any:
+    """Read a metadata file as JSON; it may be compressed with gzip.
+
+    Raises:
+        OSError, EOFError: It cannot be decompressed.
+        ValueError: It is no JSON.
+    """
+    if data[:2] == b"\x1f\x8b":
+        with gzip.open(BytesIO(data)) as unpacked:
+            data = unpacked.read(LARGEST_METADATA)
+    return json.loads(data)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,11 +80,11 @@ class IcebergMetadata:
         return self.document.get("snapshots") or ()
 
     def snapshot(self, snapshot_id: int | None) -> Mapping[str, Any] | None:
-        """A snapshot by its id, if it is kept."""
+        """Return a snapshot by its id, if the table keeps it."""
         return next((s for s in self.snapshots if s["snapshot-id"] == snapshot_id), None)
 
     def references(self) -> dict[str, Mapping[str, Any]]:
-        """Branches and tags by name, ``main`` among them where the metadata lists it."""
+        """Return the branches and tags by name, with ``main`` if the metadata lists it."""
         return dict(self.document.get("refs") or {})
 
     def head(self, branch: str | None = None) -> Mapping[str, Any] | None:
@@ -85,11 +104,7 @@ class IcebergMetadata:
     def version(self, spec: str | int | None) -> TableVersion | None:
         """Resolve a snapshot id, an ISO timestamp, a branch or a tag, as Iceberg does.
 
-        Args:
-            spec: ``None`` is the head of ``main``.
-
-        Returns:
-            ``None`` if there is no such version.
+        ``None`` is the head of ``main``. Returns ``None`` if there is no such version.
         """
         reference = None if spec is None else self.references().get(str(spec))
         if spec is None:
@@ -132,7 +147,7 @@ class IcebergMetadata:
         )
 
     def partition_specs(self) -> dict[int, list[dict[str, Any]]]:
-        """The fields of the table's partition specs, by the ids of the specs."""
+        """Return the fields of the table's partition specs, by the ids of the specs."""
         specs = self.document.get("partition-specs")
         if specs is None:
             # the only place of the oldest files of format version 1

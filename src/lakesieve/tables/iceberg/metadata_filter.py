@@ -15,14 +15,14 @@ from lakesieve.tables.iceberg.statistics import (
     TIMES,
     DataFileRows,
     bound_code,
+    bounds_of_files,
     buckets_of,
     field_ids,
     longest_code,
     partition_fields,
     span_of,
-    statistics_of,
 )
-from lakesieve.tables.statistics import FileBounds, FileStatistics, bounds_of, restricted_fields
+from lakesieve.tables.statistics import bounds_of, matching, restricted_fields
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from lakesieve.tables.iceberg.manifest_files import Manifest, ManifestFiles
     from lakesieve.tables.statistics import Buckets, ColumnBounds
 
-_MOST_RANGES = 200
+_MOST_RANGES = 2000
 """Ranges of a leaf that are compared with the bounds of files."""
 
 _FEW = 16
@@ -44,45 +44,37 @@ _OF_A_LEAF = 100
 
 
 class MetadataFilter:
-    """Leaves out manifests and files that hold no row of a filter, by Iceberg's own metadata.
-
-    Args:
-        rows: The rows that are wanted, leaves by the field ids of manifests.
-        columns: The columns of the schema by which they are wanted.
-        specs: The fields of each partition spec.
-        judgements: How many files are compared with a leaf of the filter in all; further files
-            stay.
-    """
+    """Leaves out manifests and files that hold no row of a filter, by Iceberg's own metadata."""
 
     def __init__(
         self,
-        rows: RowFilter,
+        rows: RowFilter,  # the rows that are wanted, by the field ids of manifests
         columns: Mapping[tuple[str, ...], Column],
-        specs: Mapping[int, Sequence[Mapping[str, Any]]],
+        specs: Mapping[int, Sequence[Mapping[str, Any]]],  # the fields of each partition spec
         *,
+        # how many files are compared with leaves of the filter in all; further files stay
         judgements: int | None = None,
     ) -> None:
         self._rows = _coarse(rows)
-        self._columns = columns
         self._specs = specs
         self._leaves = _count(rows)
-        by_id = {column.field_id: column for column in columns.values()}
-        fields = restricted_fields(rows)
+        self._by_id = {column.field_id: column for column in columns.values()}
+        self._fields = restricted_fields(rows)
         # a filter of no row at all restricts no field
-        self._by_partition = (self._leaves > 0 and not fields) or any(
-            True for _ in partition_fields(by_id, specs, fields)
+        self._by_partition = (self._leaves > 0 and not self._fields) or any(
+            True for _ in partition_fields(self._by_id, specs, self._fields)
         )
         self._judgements = judgements
+        # whether a file stayed because the filter is too large for so many files
         self.gave_up = False
-        """Whether a file stayed because the filter is too large for so many files."""
 
     def manifests(self, manifests: Sequence[Manifest]) -> np.ndarray:
         """Return for each manifest whether it can list a file with a row."""
         live = np.array([manifest.has_live_files for manifest in manifests], bool)
         if not self._by_partition:
             return live
-        summaries = summary_statistics(self._columns, self._specs, manifests)
-        mask: np.ndarray = live & summaries.may_match(self._rows, _paths_of(manifests))
+        parts = _summary_bounds(self._by_id, self._specs, self._fields, manifests)
+        mask: np.ndarray = live & matching(self._rows, parts, len(manifests))
         return mask
 
     def files(self, parts: Sequence[tuple[ManifestFiles, np.ndarray]]) -> list[np.ndarray]:
@@ -97,10 +89,10 @@ class MetadataFilter:
             self.gave_up = self.gave_up or self._judgements < 0
         if self.gave_up:
             return [rows[of != 0] for (_, rows), of in zip(parts, records, strict=True)]
-        known = rows_of_files(parts, self._specs)
-        mask = statistics_of(self._columns, self._specs, lambda _: known).may_match(
-            self._rows, known.paths
+        bounds = bounds_of_files(
+            self._by_id, self._specs, self._fields, rows_of_files(parts, self._specs)
         )
+        mask = matching(self._rows, bounds, count)
         # old writers, which do not know how many rows a file has, write less than none
         all_records = np.concatenate(records) if records else np.empty(0, np.int64)
         mask = (mask | (all_records < 0)) & (all_records != 0)
@@ -115,7 +107,7 @@ def _count(rows: RowFilter) -> int:
 
 
 def _coarse(rows: RowFilter) -> RowFilter:
-    """A filter of more rows with no more ranges than are worth comparing with bounds."""
+    """Return a filter of the same rows or more that has not too many ranges."""
     if isinstance(rows, AllOf):
         return AllOf(args=tuple(map(_coarse, rows.args)))
     if isinstance(rows, AnyOf):
@@ -137,12 +129,7 @@ def rows_of_files(
     parts: Sequence[tuple[ManifestFiles, np.ndarray]],
     specs: Mapping[int, Sequence[Mapping[str, Any]]],
 ) -> DataFileRows:
-    """Return the statistics of some rows of manifests.
-
-    Args:
-        parts: The files of each manifest, and the rows that are wanted.
-        specs: The fields of each partition spec.
-    """
+    """Return the statistics of some rows of manifests, in a table with these partition specs."""
     chosen = [(files, pa.array(rows)) for files, rows in parts]
     spec_ids: list[int] = []
     partitions: list[Mapping[int, Any]] = []
@@ -166,42 +153,31 @@ def rows_of_files(
             values += pc.map_lookup(maps, key, "first").to_pylist()
         return values
 
-    paths = pa.chunked_array([files.paths.take(rows) for files, rows in chosen], pa.string())
-    return DataFileRows(paths=paths, spec_ids=spec_ids, partitions=partitions, metric=metric)
+    return DataFileRows(spec_ids=spec_ids, partitions=partitions, metric=metric)
 
 
-def summary_statistics(
-    columns: Mapping[tuple[str, ...], Column],
+def _summary_bounds(
+    by_id: Mapping[int, Column],
     specs: Mapping[int, Sequence[Mapping[str, Any]]],
+    fields: Collection[int],
     manifests: Sequence[Manifest],
-) -> FileStatistics:
-    """Make the statistics of manifests: what their lists say of the partitions of their files."""
-    by_id = {column.field_id: column for column in columns.values()}
-
-    def bounds(fields: Collection[int]) -> FileBounds:
-        parts: list[ColumnBounds | Buckets] = []
-        for column, transform, _, at, spec_id in partition_fields(by_id, specs, fields):
-            width = len(specs[spec_id])
-            summaries = [
-                one.summaries[at]
-                if one.spec_id == spec_id and len(one.summaries) == width
-                else None
-                for one in manifests
-            ]
-            parts += _by_summaries(column, transform, summaries)
-        return FileBounds(paths=_paths_of(manifests), parts=parts)
-
-    return FileStatistics(columns=columns, read=bounds)
-
-
-def _paths_of(manifests: Sequence[Manifest]) -> pa.ChunkedArray:
-    return pa.chunked_array([[one.path for one in manifests]], pa.string())
+) -> list[ColumnBounds | Buckets]:
+    """Return what a manifest list says of the partitions of the files of each manifest."""
+    parts: list[ColumnBounds | Buckets] = []
+    for column, transform, _, at, spec_id in partition_fields(by_id, specs, fields):
+        width = len(specs[spec_id])
+        summaries = [
+            one.summaries[at] if one.spec_id == spec_id and len(one.summaries) == width else None
+            for one in manifests
+        ]
+        parts += _by_summaries(column, transform, summaries)
+    return parts
 
 
 def _by_summaries(
     column: Column, transform: str, summaries: Sequence[Mapping[str, Any] | None]
 ) -> list[ColumnBounds | Buckets]:
-    """What the summaries of a partition field, one a manifest, say of its source column."""
+    """Return what the summaries of a partition field, one a manifest, say of its column."""
     kind, _, width = transform.rstrip("]").partition("[")
     ends = [((one or {}).get("lower_bound"), (one or {}).get("upper_bound")) for one in summaries]
     has_null = np.array([one is None or bool(one["contains_null"]) for one in summaries], bool)
@@ -230,7 +206,7 @@ def _by_summaries(
 def _ends(
     low: bytes | None, high: bytes | None, kind: str, width: str, column: Column
 ) -> tuple[Code | None, Code | None]:
-    """The codes between which a column lies whose transformed values lie between two bounds."""
+    """Return the codes between which a column lies if its transformed values lie in bounds."""
     if kind in TIMES:
         first, last = (
             None if bound is None or len(bound) != 4 else struct.unpack("<i", bound)[0]

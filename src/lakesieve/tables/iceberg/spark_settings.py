@@ -18,7 +18,7 @@ _DATABASES = ("postgresql", "sqlite")
 
 
 def spark_settings(catalog: str) -> Mapping[str, str]:
-    """The settings with which a session has a catalog of the same name.
+    """Return the settings that give a session a catalog of the same name.
 
     Raises:
         InvalidInputError: The configuration has no such catalog.
@@ -55,7 +55,7 @@ def spark_settings(catalog: str) -> Mapping[str, str]:
 
 
 def _kind(properties: Mapping[str, str]) -> str:
-    """As PyIceberg infers it."""
+    """Return the kind of a catalog as PyIceberg infers it."""
     if kind := properties.get("type"):
         return kind.lower()
     scheme = properties.get("uri", "").partition(":")[0].partition("+")[0].lower()
@@ -67,7 +67,7 @@ def _kind(properties: Mapping[str, str]) -> str:
 
 
 def _jdbc(prefix: str, uri: str) -> dict[str, str]:
-    """The address of a database, as SQLAlchemy writes it, for JDBC."""
+    """Return the settings of JDBC for the address of a database in SQLAlchemy's form."""
     scheme, _, rest = uri.partition("://")
     dialect = scheme.partition("+")[0]
     if dialect == "sqlite":

@@ -57,18 +57,11 @@ _UNITS = {"date": 86_400_000_000, "timestamp": 1, "timestamp_ntz": 1}
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DataFileRows:
-    """Live data files as manifests list them.
+    """What manifests say of live data files, one element a file."""
 
-    Args:
-        paths: Their paths in the one spelling.
-        spec_ids: The partition spec of each.
-        partitions: The values of its fields by field id, as far as they are known.
-        metric: Returns the entries of one field in one of ``METRICS``, one a file.
-    """
-
-    paths: pa.ChunkedArray
     spec_ids: Sequence[int]
-    partitions: Sequence[Mapping[int, Any]]
+    partitions: Sequence[Mapping[int, Any]]  # values by partition field id, as far as known
+    # returns the entries of one field in one of `METRICS`, one a file
     metric: Callable[[str, int], Sequence[Any]]
 
 
@@ -80,44 +73,43 @@ def field_ids(spec: Sequence[Mapping[str, Any]]) -> list[int]:
 def iceberg_statistics(
     schema: str,
     specs: Mapping[int, Sequence[Mapping[str, Any]]],
-    read: Callable[[Collection[int]], DataFileRows],
+    read: Callable[[], tuple[pa.ChunkedArray, DataFileRows]],
 ) -> FileStatistics:
     """Make the statistics of a version of an Iceberg table.
 
-    Args:
-        schema: The schema of the version, as ``TableVersion`` has it.
-        specs: The fields of each partition spec, as the specification writes them to JSON.
-        read: Lists the data files with the metrics of some fields.
+    ``schema`` is the schema of the version, as ``TableVersion`` has it, and ``specs`` has the
+    fields of each partition spec. ``read`` lists the paths of the data files and their statistics.
     """
     # manifests name columns by the ids of the schema, even where a name mapping is in force
     columns = columns_of_fields(json.loads(schema)["fields"])
-    return statistics_of(columns, specs, read)
-
-
-def statistics_of(
-    columns: Mapping[tuple[str, ...], Column],
-    specs: Mapping[int, Sequence[Mapping[str, Any]]],
-    read: Callable[[Collection[int]], DataFileRows],
-) -> FileStatistics:
-    """Make statistics as :func:`iceberg_statistics` does, of columns by their ids in manifests."""
     by_id = {column.field_id: column for column in columns.values()}
 
     def bounds(fields: Collection[int]) -> FileBounds:
-        files = read(fields)
-        parts: list[ColumnBounds | Buckets] = [_by_metrics(by_id[f], files) for f in fields]
-        for column, transform, number, _, spec_id in partition_fields(by_id, specs, fields):
-            mine = [
-                spec == spec_id and number in partition
-                for spec, partition in zip(files.spec_ids, files.partitions, strict=True)
-            ]
-            values = [
-                partition[number] if own else None
-                for own, partition in zip(mine, files.partitions, strict=True)
-            ]
-            parts += _by_partition(column, transform, mine, values)
-        return FileBounds(paths=files.paths, parts=parts)
+        paths, files = read()
+        return FileBounds(paths=paths, parts=bounds_of_files(by_id, specs, fields, files))
 
     return FileStatistics(columns=columns, read=bounds)
+
+
+def bounds_of_files(
+    by_id: Mapping[int, Column],
+    specs: Mapping[int, Sequence[Mapping[str, Any]]],
+    fields: Collection[int],
+    files: DataFileRows,
+) -> list[ColumnBounds | Buckets]:
+    """Return what statistics and partitions of data files say of some columns."""
+    parts: list[ColumnBounds | Buckets] = [_by_metrics(by_id[field], files) for field in fields]
+    for column, transform, number, _, spec_id in partition_fields(by_id, specs, fields):
+        mine = [
+            spec == spec_id and number in partition
+            for spec, partition in zip(files.spec_ids, files.partitions, strict=True)
+        ]
+        values = [
+            partition[number] if own else None
+            for own, partition in zip(mine, files.partitions, strict=True)
+        ]
+        parts += _by_partition(column, transform, mine, values)
+    return parts
 
 
 def partition_fields(
@@ -125,7 +117,7 @@ def partition_fields(
     specs: Mapping[int, Sequence[Mapping[str, Any]]],
     fields: Collection[int],
 ) -> Iterator[tuple[Column, str, int, int, int]]:
-    """The partition fields over some columns: column, transform, field id, place, and spec."""
+    """Yield the partition fields of columns: column, transform, field id, place, and spec."""
     for spec_id, spec in specs.items():
         for at, (number, part) in enumerate(zip(field_ids(spec), spec, strict=True)):
             column = by_id.get(part.get("source-id", -1))
@@ -137,7 +129,7 @@ def partition_fields(
 
 
 def _by_metrics(column: Column, files: DataFileRows) -> ColumnBounds:
-    """Bounds and counts of a column."""
+    """Return the bounds and counts of a column."""
     field = column.field_id
     values, nulls, nans, lows, highs = (files.metric(name, field) for name in METRICS)
     has_null = np.array([count != 0 for count in nulls], bool)
@@ -158,7 +150,7 @@ def _by_metrics(column: Column, files: DataFileRows) -> ColumnBounds:
 
 
 def bound_code(bound: bytes | None, column: Column) -> Code | None:
-    """The code of a bound, or ``None`` for one that is not surely of the column's type."""
+    """Return the code of a bound, or ``None`` if it may be of another type than the column."""
     # engines have written the bounds of UUIDs in two orders
     if bound is None or column.type == "uuid":
         return None
@@ -177,13 +169,9 @@ def bound_code(bound: bytes | None, column: Column) -> Code | None:
 def _by_partition(
     column: Column, transform: str, mine: Sequence[bool], values: Sequence[Any]
 ) -> list[ColumnBounds | Buckets]:
-    """What the values of a partition field say of its source column.
+    """Return what the values of a partition field say of its source column.
 
-    Args:
-        column: The source column.
-        transform: Of the field.
-        mine: Whether each file has the field.
-        values: The value of each file.
+    ``mine`` says whether each file has the field, and ``values`` has the value of each file.
     """
     kind, _, width = transform.rstrip("]").partition("[")
     if kind == "bucket":
@@ -224,7 +212,7 @@ def _code(value: Any, column: Column) -> Code | None:
 
 
 def span_of(value: Any, kind: str, width: str, column: Column) -> tuple[Code | None, Code | None]:
-    """The lowest and the highest code that a transform makes this value of."""
+    """Return the lowest and the highest code that a transform turns into a value."""
     if value is None:
         return None, None
     if kind == "truncate" and width.isdecimal():
@@ -253,7 +241,7 @@ def _truncated(value: Any, width: int, column: Column) -> tuple[Code | None, Cod
 
 
 def longest_code(code: Code, width: str, column: Column) -> Code | None:
-    """The greatest code that is cut off to a code, if that is known."""
+    """Return the greatest code that truncation turns into a code, if that is known."""
     if isinstance(code, int) and column.kind in {"integer", "decimal"} and width.isdecimal():
         return min(code + int(width) - 1, 2**63 - 1)
     # no byte of UTF-8 is as great
@@ -261,7 +249,7 @@ def longest_code(code: Code, width: str, column: Column) -> Code | None:
 
 
 def _start(kind: str, number: int) -> int | None:
-    """Microseconds since the epoch at which a year, month, day or hour begins."""
+    """Return the microseconds since the epoch at which a year, month, day or hour begins."""
     try:
         if kind == "year":
             return _micros(datetime(1970 + number, 1, 1, tzinfo=UTC))
@@ -277,7 +265,10 @@ def _micros(moment: datetime) -> int:
 
 
 def _bucket_of(column: Column, count: int) -> Callable[[Code], int | None] | None:
-    """The function from a key code to its bucket; ``None`` without PyIceberg, which hashes."""
+    """Return the function from a key code to its bucket; ``None`` if it is not known.
+
+    PyIceberg has the hash function.
+    """
     try:
         from pyiceberg.transforms import BucketTransform
         from pyiceberg.types import BinaryType, IcebergType, LongType, StringType

@@ -35,14 +35,11 @@ if TYPE_CHECKING:
 
 
 class IcebergReader:
-    """One Iceberg table, by its metadata file and its manifests.
+    """Reads one Iceberg table by its metadata file and its manifests.
 
-    Args:
-        name: As the user called it.
-        load: Loads it as it is now.
-        options: Makes the storage options of the properties of its file IO.
-        resolve: Returns the version that a user means, where that depends on more than the table:
-            ``None``, the current version, may be the head of a branch.
+    ``load`` loads the table as it is now. ``options`` makes storage options of the properties of
+    its file IO. ``resolve`` returns the version that a user means if that depends on more than the
+    table: the current version, ``None``, may be the head of a branch.
     """
 
     format = "iceberg"
@@ -121,11 +118,11 @@ class IcebergReader:
         return version
 
     def columns(self, version: TableVersion) -> Mapping[tuple[str, ...], Column]:
-        """The columns, and the fields of structs outside lists and maps, as of that version."""
+        """Return the columns of a version, and the fields of structs outside lists and maps."""
         return columns_of_schema(version.schema)
 
     def delete_counts(self, version: TableVersion) -> DeleteCounts | None:
-        """The deletes of a version, as the summary of its snapshot has them."""
+        """Return the numbers of deletes of a version, from the summary of its snapshot."""
         snapshot = None if version.id is None else self.metadata.snapshot(int(version.id))
         summary = (snapshot or {}).get("summary") or {}
         names = ("delete-files", "equality-deletes", "position-deletes")
@@ -136,7 +133,7 @@ class IcebergReader:
         return DeleteCounts(files=files, equality=equality, positions=positions)
 
     def live_files(self, version: TableVersion) -> pa.Table:
-        """Data files of that version, from its manifests.
+        """Return the data files of a version, from its manifests.
 
         Raises:
             NotFoundError: The version is not kept any more.
@@ -147,7 +144,7 @@ class IcebergReader:
         return live_files(self._snapshot(version), self._options, self.name)
 
     def file_statistics(self, version: TableVersion) -> FileStatistics | None:
-        """The bounds and partitions that manifests have, as :class:`HasFileStatistics` says."""
+        """Return the bounds and partitions in manifests, as :class:`HasFileStatistics` says."""
         if version.id is None:
             return None
         specs = self.metadata.partition_specs()
@@ -155,7 +152,7 @@ class IcebergReader:
         return iceberg_statistics(
             version.schema,
             specs,
-            lambda _: metrics_of_files(snapshot, specs, self._options, self.name),
+            lambda: metrics_of_files(snapshot, specs, self._options, self.name),
         )
 
     def _snapshot(self, version: TableVersion) -> Mapping[str, Any]:
@@ -183,7 +180,7 @@ class IcebergReader:
             )
 
     def retained_files(self) -> pa.ChunkedArray:
-        """Data files of all snapshots that metadata still lists.
+        """Return the data files of all snapshots that the metadata still lists.
 
         Raises:
             StorageError: A manifest cannot be read.
@@ -197,6 +194,6 @@ class IcebergReader:
         return normal_paths(files.column("path")).unique()
 
     def references(self) -> list[str]:
-        """Names of the branches and tags other than the branch of the current version."""
+        """Return the names of branches and tags, without the branch of the current version."""
         current = self._resolve(self.metadata, None) or MAIN
         return sorted(name for name in self.metadata.references() if name != current)

@@ -1,4 +1,4 @@
-"""The manifests of Iceberg tables: the one place that reads them, and keeps what it read."""
+"""The one place that reads the manifests of Iceberg tables, and keeps what it read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import pyarrow as pa
 from lakesieve.errors import ErrorKind, LakesieveError, StorageError, UnsupportedError
 from lakesieve.tables.avro import AvroTooLargeError, avro_records
 from lakesieve.tables.iceberg.manifest_files import DELETED, Manifest, manifest_files
-from lakesieve.tables.paths import normal_paths
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from lakesieve.tables.iceberg.manifest_files import ManifestFiles
 
 PATHS_SCHEMA = pa.schema([("path", pa.string()), ("size", pa.int64()), ("records", pa.int64())])
-"""What is known of live files where only their paths are wanted."""
+"""Columns of live data files for readers that need no statistics."""
 
 _LIGHT = {"file_path": "path", "file_size_in_bytes": "size", "record_count": "records"}
 _BATCH = 64
@@ -34,53 +33,34 @@ _DAMAGE = (ValueError, TypeError, KeyError, AttributeError, pa.ArrowException)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManifestLimits:
-    """The largest manifests and manifest lists that are read.
+    """The largest manifests and manifest lists that are read."""
 
-    Args:
-        stored: Bytes of a file as it is stored.
-        decoded: Bytes of a file when it is decompressed.
-        expansion: How many times its stored size it may take, where that is more than
-            ``small_decoded``.
-        small_decoded: Bytes that any file may take when it is decompressed.
-        entries: Files in a manifest, or manifests in a list.
-    """
-
-    stored: int = 256 << 20
-    decoded: int = 512 << 20
+    stored: int = 256 << 20  # bytes of a stored file
+    decoded: int = 512 << 20  # bytes of a decompressed file
+    # how many times its stored size a larger file than `small_decoded` may take
     expansion: int = 100
-    small_decoded: int = 32 << 20
-    entries: int = 1_000_000
+    small_decoded: int = 32 << 20  # bytes that any file may take after decompression
+    entries: int = 1_000_000  # files in a manifest, or manifests in a list
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ManifestSource:
-    """How the manifests of a table are reached, and who shares what is kept of them.
+    """How the manifests of a table are read, and who shares what is kept of them."""
 
-    Args:
-        read: Returns the bytes of a file.
-        owner: Begins the key of what is kept of a file: the same path is another file at another
-            endpoint, and for other credentials perhaps one that they may not read.
-        limits: The largest files that are read.
-        check: Raises an error when the files are no longer wanted.
-        accept: Raises an error for paths of data files or delete files that the table may not have.
-        on_read: Is told what is read because it is not kept: ``list``, ``files`` or ``paths``.
-    """
-
-    read: Callable[[str], bytes]
+    read: Callable[[str], bytes]  # returns the bytes of a file
+    # returns the start of the cache keys of a file: at another endpoint the same path is another
+    # file, and with other credentials it may be forbidden
     owner: Callable[[str], tuple[object, ...]]
     limits: ManifestLimits = field(default_factory=ManifestLimits)
-    check: Callable[[], None] = lambda: None
+    check: Callable[[], None] = lambda: None  # raises an error when the files are no longer wanted
+    # raises an error for paths of data files or delete files that the table may not have
     accept: Callable[[pa.Array], None] = lambda _: None
+    # called with what is read because it is not kept: `list`, `files` or `paths`
     on_read: Callable[[str], None] = lambda _: None
 
 
 class TableManifests:
-    """The manifests of one table, each read once.
-
-    Args:
-        source: Reads them.
-        cache: Holds what they list.
-    """
+    """The manifests of one table, each read once while the cache holds what it lists."""
 
     def __init__(self, source: ManifestSource, cache: ManifestCache) -> None:
         self._source = source
@@ -150,14 +130,6 @@ class TableManifests:
                 self._cache.small.put(keys[at], one, 200 + getattr(one, "nbytes", 0))
         return derived
 
-    def normal_paths(self, manifests: Sequence[Manifest]) -> list[pa.ChunkedArray]:
-        """Return the paths of the live files of manifests in the one spelling."""
-        return self.of_each(
-            manifests,
-            ("normal",),
-            lambda tables: [normal_paths(table.column("path")) for table in tables],
-        )
-
     def batches(
         self, wanted: Sequence[tuple[Manifest, np.ndarray]]
     ) -> Iterator[list[tuple[ManifestFiles, np.ndarray]]]:
@@ -167,6 +139,7 @@ class TableManifests:
         """
         some = [one for one in wanted if len(one[1])]
         for start in range(0, len(some), _BATCH):
+            self._source.check()
             batch = some[start : start + _BATCH]
             files = self.files([manifest for manifest, _ in batch])
             yield [(of, rows) for of, (_, rows) in zip(files, batch, strict=True)]
