@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.doc_blocks import ROOT, blocks_of
+from tests.doc_outputs import comparable, expected_of
 
 from lakesieve.spark.versions.spark_versions import SPARK_VERSIONS
 
@@ -37,11 +39,11 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def installed(folder: Path, what: str) -> Path:
+def installed(folder: Path, *what: str, python: str = sys.executable) -> Path:
     """The scripts of an empty environment into which something was installed."""
-    run(UV, "venv", "--quiet", "--python", sys.executable, str(folder / "env"), cwd=folder)
+    run(UV, "venv", "--quiet", "--python", python, str(folder / "env"), cwd=folder)
     python = str(folder / "env" / "bin" / "python")
-    run(UV, "pip", "install", "--quiet", "--python", python, what, cwd=folder)
+    run(UV, "pip", "install", "--quiet", "--python", python, *what, cwd=folder)
     return folder / "env" / "bin"
 
 
@@ -121,3 +123,17 @@ def test_example_and_demo(built: Path, tmp_path: Path) -> None:
     )
     assert "the same with skipping on" in shown
     assert page.stat().st_size < 500_000
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("version", ["3.11", "3.13"])
+def test_tutorial(built: Path, tmp_path: Path, version: str) -> None:
+    """Typed from the wheel in an empty environment, the tutorial prints what its page shows."""
+    (wheel,) = built.glob("*.whl")
+    packages = (f"lakesieve[spark] @ {wheel.as_uri()}", "pyspark==4.1.*")
+    scripts = installed(tmp_path, *packages, python=version)
+    page = ROOT / "docs" / "tutorial.md"
+    command = (str(scripts / "python"), str(ROOT / "tests" / "doc_outputs.py"), str(page))
+    printed = json.loads(run(*command, cwd=tmp_path).splitlines()[-1])
+    shown = [output for _, output in expected_of(page)]
+    assert list(map(comparable, printed)) == list(map(comparable, shown))

@@ -12,7 +12,7 @@ from tests.doc_blocks import PAGES, ROOT, RUNNABLE, blocks_of
 from lakesieve.cli import build_app
 
 DOCS = ["README.md", *sorted(str(p.relative_to(ROOT)) for p in (ROOT / "docs").rglob("*.md"))]
-OTHERS = {"text", "toml", "ini", "dockerfile", "json"}
+OTHERS = {"text", "toml", "ini", "dockerfile", "json", "yaml"}
 
 
 @pytest.mark.parametrize("page", DOCS)

@@ -1,4 +1,4 @@
-"""The notebooks run from first to last: their cells here, in depth each in a kernel of its own."""
+"""The notebooks print what is stored in them: here, and in depth in a kernel of its own."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import nbformat
 import pytest
 from nbclient import NotebookClient
+from tests.doc_outputs import comparable, printed_by, stored_text
 
 import lakesieve as ls
 from lakesieve.storage import local_path
@@ -21,39 +22,44 @@ END = "spark.stop()"
 
 
 def test_there_are_two() -> None:
-    """There are two notebooks, stored without their output."""
+    """First steps, and changes of rows, stored with their outputs."""
     assert [path.stem for path in NOTEBOOKS] == ["first-steps", "upserts-and-erasure"]
     for path in NOTEBOOKS:
-        assert not any(cell.get("outputs") for cell in _read(path).cells)
+        assert sum(bool(cell.get("outputs")) for cell in _read(path).cells) > 4
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_cells(
     spark: SparkSession, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All cells run in the session of the tests."""
+    """Each cell prints what is stored, in the session of the tests."""
     warehouse = local_path(str(spark.conf.get("spark.sql.catalog.lake.warehouse")))
     (tmp_path / "warehouse").symlink_to(warehouse)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(ls, "local_session", lambda _: spark)
-    cells = [cell.source for cell in _read(path).cells if cell.cell_type == "code"]
-    assert cells[-1].endswith(END)
+    cells = [cell for cell in _read(path).cells if cell.cell_type == "code"]
+    assert cells[-1].source.endswith(END)
     names: dict[str, object] = {}
     try:
-        for number, text in enumerate(cells):
-            exec(compile(text.removesuffix(END), f"{path.name}, cell {number}", "exec"), names)
+        printed = [
+            printed_by(cell.source.removesuffix(END), names, f"{path.name}, cell {number}")
+            for number, cell in enumerate(cells)
+        ]
     finally:
         ls.disable(spark)
         for table in ("lake.shop.orders", "lake.crm.people"):
             spark.sql(f"DROP TABLE IF EXISTS {table} PURGE")
+    assert [comparable(text, str(warehouse)) for text in printed] == [
+        comparable(stored_text(cell)) for cell in cells
+    ]
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_kernel(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All cells run in a kernel without an error, and show tables."""
+    """A kernel prints what is stored, and shows tables instead of representations of objects."""
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
-    notebook = _read(path)
+    notebook, stored = _read(path), _read(path)
     client = NotebookClient(
         notebook,
         timeout=240,
@@ -67,6 +73,8 @@ def test_kernel(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         for output in cell.get("outputs", ())
         if output.output_type == "execute_result"
     ]
+    printed = [[comparable(stored_text(cell)) for cell in n.cells] for n in (notebook, stored)]
+    assert printed[0] == printed[1]
     assert len(shown) > 3
     assert all("text/html" in data for data in shown if "files" in data["text/plain"])
 
