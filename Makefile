@@ -19,7 +19,7 @@ ifeq ($(LAKESIEVE_DEPTH),soak)
 TESTS_3_5 += commands/test_scans deletes/test_differential test_branches test_build test_differential test_restarts
 endif
 
-.PHONY: help setup java jars demo test soak test-4.3 test-4.2 test-4.0 test-3.5 test-hudi lint docs bench bench-core bench-formats bench-engines bench-serve bench-advise bench-commands clean
+.PHONY: help setup java jars demo test soak test-oldest test-4.3 test-4.2 test-4.0 test-3.5 test-hudi lint docs bench bench-core bench-formats bench-engines bench-serve bench-advise bench-commands clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z0-9.-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -39,7 +39,7 @@ jars: java .venv/.complete
 .venv-3.5/.complete: pyproject.toml requirements-3.5.lock tools/setup.sh
 	@tools/setup.sh .venv-3.5 requirements-3.5.lock
 
-.venv-4.0/.complete .venv-4.2/.complete .venv-4.3/.complete: .venv-%/.complete: pyproject.toml requirements-%.lock tools/setup.sh
+.venv-4.0/.complete .venv-4.2/.complete .venv-4.3/.complete .venv-oldest/.complete: .venv-%/.complete: pyproject.toml requirements-%.lock tools/setup.sh
 	@tools/setup.sh .venv-$* requirements-$*.lock
 
 demo: java .venv/.complete ## TPC-H on Iceberg, skipping off and on (ARGS="--scale 1 --dir demo-data")
@@ -56,6 +56,9 @@ soak: lint ## the same tests in depth: thousands of drawn cases, kills at random
 
 test-4.3 test-4.2 test-4.0: test-%: setup .venv-%/.complete ## the contract of the formats on another version of Spark
 	.venv-$*/bin/pytest $(patsubst %,tests/spark/%.py,$(TESTS_OTHER) $(TESTS_$*)) -k "not TestColumnIds"
+
+test-oldest: .venv-oldest/.complete ## engines and the core with the oldest libraries that are allowed
+	.venv-oldest/bin/pytest -m "not spark" -W ignore::DeprecationWarning tests/engines tests/predicate tests/sieve tests/format --ignore tests/engines/test_others.py
 
 test-3.5: setup ## what differs between the versions of Spark, on Spark 3.5
 	$(BIN_3_5)/pytest $(TESTS_3_5:%=tests/spark/%.py) -k "not TestColumnIds"

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 # a session waits for a quarter of its time: three keep two cores busy, the longest first
 sessions=(4.1-files 4.1-commands 4.1-folders hudi 3.5)
 # each has an environment of its own, which nothing else needs
-if [[ ${LAKESIEVE_DEPTH:-test} == soak ]]; then sessions+=(4.0 4.2 4.3); fi
+if [[ ${LAKESIEVE_DEPTH:-test} == soak ]]; then sessions+=(4.0 4.2 4.3 oldest); fi
 shopt -s extglob
 # so that all three take about as long
 commands=(tests/spark/{advisor,commands,keys}/ tests/spark/test_contract.py)

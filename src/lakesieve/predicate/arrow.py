@@ -51,7 +51,8 @@ def from_arrow(expression: Any, schema: pa.Schema) -> tuple[Expr, frozenset[str]
     """
     from substrait.proto import ExtendedExpression
 
-    schema = _convertible(schema)
+    # older versions of Arrow cannot hash a schema with metadata
+    schema = _convertible(schema.remove_metadata())
     try:
         document = ExtendedExpression.FromString(bytes(expression.to_substrait(schema)))
     except (pa.ArrowException, NotImplementedError) as error:

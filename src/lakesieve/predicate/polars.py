@@ -115,7 +115,7 @@ class _Reader:
         if turned:
             left, right = right, left
         column = self._column(left)
-        value = _compared(_literal(right), column)
+        value = _compared(_literal(right, column.kind), column)
         if op in {"EqValidity", "NotEqValidity"}:
             same: Expr = NullSafeEqual(column=column.path, value=value)
             return same if op == "EqValidity" else Not(arg=same)
@@ -148,7 +148,7 @@ class _Reader:
 
     def _between(self, args: Sequence[Any], closed: str) -> Expr:
         column = self._column(args[0])
-        low, high = (_compared(_literal(arg), column) for arg in args[1:])
+        low, high = (_compared(_literal(arg, column.kind), column) for arg in args[1:])
         if low is None or high is None:
             raise OddError
         above, below = _BETWEEN[closed]
@@ -233,8 +233,22 @@ def _value(value: Any, kind: pa.DataType) -> Literal:
     raise OddError
 
 
-def _literal(node: Any) -> Literal | None:
-    """Return a literal, or ``None`` for null."""
+def _untyped(number: float, column: pa.DataType | None) -> Literal:
+    """Return a number whose type Polars 1 leaves open, if its column's type holds it exactly."""
+    if column is not None and pa.types.is_integer(column) and isinstance(number, int):
+        return Literal(kind="integer", value=number)
+    if column is not None and pa.types.is_floating(column):
+        rounded = float(np.float32(number) if pa.types.is_float32(column) else number)
+        if rounded == number:
+            return Literal(kind="float", value=float_code(rounded))
+    raise OddError
+
+
+def _literal(node: Any, column: pa.DataType | None = None) -> Literal | None:
+    """Return a literal that is compared with a column of a type; ``None`` for null."""
+    match node["Literal"]:
+        case {"Dyn": {"Int": number} | {"Float": number}}:
+            return _untyped(number, column)
     scalar = node["Literal"]["Scalar"]
     if scalar == "Null":
         return None
