@@ -191,7 +191,8 @@ def _polars_filter(form: str, name: str) -> pl.Expr:
             values = [value(22), value(25)]
             if name == "money" and Version(pl.__version__) < Version("2"):
                 # Polars 1 refuses a list of decimals of another precision than the column
-                return (column == values[0]) | (column == values[1])
+                either: pl.Expr = (column == values[0]) | (column == values[1])
+                return either
             return column.is_in(values)
         case "between":
             return column.is_between(pl.lit(value(24)), pl.lit(value(26)))

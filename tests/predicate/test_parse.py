@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, date, datetime, timedelta
+from importlib.metadata import version
 from zoneinfo import ZoneInfo
 
 import pytest
-import sqlglot
 from hypothesis import given
 from hypothesis import strategies as st
 from packaging.version import Version
@@ -138,7 +138,7 @@ def test_an_unknown_time_zone_is_reported_where_it_matters() -> None:
             1,
             _ints((2, 3)),
             marks=pytest.mark.skipif(
-                Version(sqlglot.__version__) < Version("30.30"),
+                Version(version("sqlglot")) < Version("30.30"),
                 reason="an older sqlglot reads the suffix BD as a cast to whole numbers",
             ),
         ),
