@@ -29,8 +29,8 @@ PYTHON_WITH_OUTPUT = re.compile(
 # what differs from run to run, and from machine to machine
 VARYING = (
     (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[.\d]*(?:Z|\+00:00)?", "TIMESTAMP"),
-    (r"\b[\d.,]+ ?(?:µs|ms|s|min|h)\b", "TIME"),
-    (r"\b[\d.,]+ ?(?:bytes|B|kB|MB|GB)\b", "SIZE"),
+    (r"\b\d(?:[\d.,]*\d)? ?(?:µs|ms|s|min|h)\b", "TIME"),
+    (r"\b\d(?:[\d.,]*\d)? ?(?:bytes|B|kB|MB|GB)\b", "SIZE"),
     (r"\b[\d.,]+ bits\b", "BITS"),
     (r"\b[\d.,]+ in \d+ segments?\b", "BLOCKS"),
     (r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "UUID"),

@@ -28,6 +28,7 @@ def test_there_are_two() -> None:
         assert sum(bool(cell.get("outputs")) for cell in _read(path).cells) > 4
 
 
+@pytest.mark.usefixtures("by_default")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_cells(
     spark: SparkSession, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

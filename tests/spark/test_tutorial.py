@@ -5,19 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from tests.doc_outputs import comparable, expected_of, printed_by
 
 import lakesieve as ls
 from lakesieve.storage import local_path
 
 if TYPE_CHECKING:
-    import pytest
     from pyspark.sql import SparkSession
 
 PAGE = Path(__file__).parents[2] / "docs" / "tutorial.md"
 TABLE = "lake.shop.orders"
 
 
+# the files that a commit writes are those of Spark's default settings
+@pytest.mark.usefixtures("by_default")
 def test_every_block_prints_what_follows_it(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
