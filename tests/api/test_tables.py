@@ -145,7 +145,7 @@ def test_a_catalog_of_pyiceberg(folder: Path, monkeypatch: pytest.MonkeyPatch) -
         {"warehouse": "w", "spark": object()},
         {"timezone": "UTC", "spark": object()},
     ],
-    ids=str,
+    ids=" and ".join,
 )
 def test_contradictions_are_refused(given: dict[str, Any]) -> None:
     """A session has its own warehouse and time zone, and one catalog is meant."""
