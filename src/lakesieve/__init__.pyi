@@ -27,10 +27,10 @@ from lakesieve.index.result import IndexInfo as IndexInfo
 from lakesieve.index.result import RefreshResult as RefreshResult
 from lakesieve.index.result import RowChange as RowChange
 from lakesieve.index.result import TablePruning as TablePruning
-from lakesieve.index.result import TableStatus as TableStatus
 from lakesieve.index.result import TradeOffInfo as TradeOffInfo
 from lakesieve.index.result import VerifiedRows as VerifiedRows
 from lakesieve.index.table_info import TableInfo as TableInfo
+from lakesieve.index.table_info import TableStatus as TableStatus
 from lakesieve.spark.api import clone_table as clone_table
 from lakesieve.spark.api import disable as disable
 from lakesieve.spark.api import enable as enable

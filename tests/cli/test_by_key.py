@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lakesieve.index.reasons import Reason, ReasonCode
-from lakesieve.index.result import RowChange, TableStatus
+from lakesieve.index.result import RowChange
+from lakesieve.index.table_info import TableStatus
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Run, Session
@@ -96,7 +97,8 @@ def test_a_failed_refresh_is_said_aloud(lakesieve: Run, session: Session) -> Non
     session.answers("delete", replace(DELETED, reasons=(reason,)))
     done = lakesieve("delete", TABLE, "--keys", "k.parquet", "--on", "id", "--json")
     assert done.exit_code == 0
-    assert "not refreshed: refresh-failed: id: the disk is full" in done.stderr
+    assert "the index was not refreshed: id: the disk is full" in done.stderr
+    assert f"Run lakesieve refresh {TABLE}." in done.stderr
     document = json.loads(done.stdout)
     assert document["reasons"] == [{"code": "refresh-failed", "detail": "id: the disk is full"}]
 

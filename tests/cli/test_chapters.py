@@ -58,15 +58,23 @@ def test_tables_of_the_warehouse(lakesieve: Run, here: Path) -> None:
     assert done.exit_code == 0, done.stderr
     assert done.stdout.split() == [
         "table",
+        "format",
         "indexes",
         "lake.db.other",
+        "iceberg",
         "none",
         TABLE,
+        "iceberg",
         "id,",
         "text",
     ]
     document = json.loads(lakesieve("tables", "--json").stdout)
-    assert document[1] == {"table": TABLE, "indexes": ["id", "text"], "problem": None}
+    assert document[1] == {
+        "name": TABLE,
+        "format": "iceberg",
+        "indexes": ["id", "text"],
+        "error": None,
+    }
 
 
 def test_a_table_that_cannot_be_read_hides_no_other(lakesieve: Run, tmp_path: Path) -> None:
@@ -132,7 +140,7 @@ def test_json_by_either_name(lakesieve: Run, table: str, form: tuple[str, ...]) 
 
 def test_json_where_no_format_is_set_up(lakesieve: Run, here: Path) -> None:
     """Commands without formats of tables take ``--format json`` as well, and nothing else."""
-    assert json.loads(lakesieve("tables", "--format", "json").stdout)[1]["table"] == TABLE
+    assert json.loads(lakesieve("tables", "--format", "json").stdout)[1]["name"] == TABLE
 
     wrong = lakesieve("tables", "--format", "csv")
 
@@ -152,7 +160,7 @@ def test_json_where_no_format_is_set_up(lakesieve: Run, here: Path) -> None:
         (("files", TABLE, "text IN (polars, 'b')"), "Did you mean 'polars'?"),
         (("files", TABLE, "day > 2026-01-31"), "Did you mean '2026-01-31'?"),
         (("files", TABLE, " "), "The predicate is empty"),
-        (("files", TABLE, "id = 5", "--timezone", "Mars"), "The time zone 'Mars' is not known"),
+        (("files", TABLE, "id = 5", "--timezone", "Mars"), "The time zone 'Mars' is unknown"),
         (("create", TABLE, "nothing"), "has no column nothing"),
         (("create", TABLE, "id"), "already has an index id"),
         (("create", TABLE, "small", "--budget", "lots"), "'lots' is not a budget"),

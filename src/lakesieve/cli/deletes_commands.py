@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lakesieve.cli.session import Session
-    from lakesieve.index.result import TableStatus
+    from lakesieve.index.table_info import TableStatus
     from lakesieve.spark.deletes.result import Conversion, ConversionProgress, DeleteStatus
     from lakesieve.tables import TableReader
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,9 +26,9 @@ if TYPE_CHECKING:
     from lakesieve.cli.session import Session
     from lakesieve.demo.measurements import DemoResult
     from lakesieve.index.result import CommitInfo, FileMatches, IndexInfo
-    from lakesieve.report import Explanation, ListedTable, WrittenPage
+    from lakesieve.index.table_info import TableInfo
+    from lakesieve.report import Explanation, WrittenPage
 
-_TABLES_AT_ONCE = 8
 """Tables of a catalog that are looked at side by side: each is some requests to a storage."""
 
 EventLogs = Annotated[
@@ -67,32 +66,19 @@ MaxPayback = Annotated[
     examples=("tables", "tables --warehouse warehouse --json", "tables --catalog glue"),
     more="api.md#without-a-session",
 )
-def tables(run: Run) -> list[ListedTable]:
+def tables(run: Run) -> list[TableInfo]:
     """List the tables of a catalog and the indexes of each.
 
     Without `--catalog` these are the Iceberg tables in the embedded warehouse. The command reads
     no rows.
     """
     from lakesieve.cli.session import leave_out_pandas
-    from lakesieve.errors import LakesieveError
-    from lakesieve.index.access import without_engine
-    from lakesieve.report import ListedTable
-    from lakesieve.tables.listing import table_names
 
     leave_out_pandas()
-    names = table_names(catalog=run.catalog, warehouse=run.warehouse)
-    access = without_engine(catalog=run.catalog, warehouse=run.warehouse)
-
-    def look(name: str) -> ListedTable:
-        try:
-            indexes = tuple(sorted(access.stores(access.open_table(name), run.location)))
-            return ListedTable(table=name, indexes=indexes, problem=None)
-        except LakesieveError as error:
-            # one table that cannot be read hides no other
-            return ListedTable(table=name, indexes=(), problem=str(error))
-
-    with ThreadPoolExecutor(_TABLES_AT_ONCE) as pool:
-        listed = list(pool.map(look, names))
+    # a catalog has a warehouse of its own
+    warehouse = None if run.catalog else run.warehouse
+    lake = ls.connect(catalog=run.catalog, warehouse=warehouse, location=run.location)
+    listed = lake.tables()
     if not listed:
         where = run.catalog or f"the warehouse {run.warehouse}"
         run.output.say(

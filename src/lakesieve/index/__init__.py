@@ -18,7 +18,6 @@ from lakesieve.index.result import (
     RefreshResult,
     RowChange,
     TablePruning,
-    TableStatus,
     TradeOffInfo,
     VerifiedRows,
 )
@@ -33,6 +32,7 @@ from lakesieve.index.scan_decision import (
     usable_indexes,
 )
 from lakesieve.index.shown import ShownList
+from lakesieve.index.table_info import TableStatus
 
 __all__ = [
     "BuildProgress",

@@ -407,40 +407,6 @@ class VerifiedRows:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TableStatus(Shown):
-    """How much of a table waits for the upkeep of its row-level deletes.
-
-    Args:
-        table: The table's name.
-        format: Its format.
-        version: The version looked at, or ``None`` for a table without data.
-        files: Live data files; of Hudi, file slices.
-        marked_files: Those with position deletes, a deletion vector or log files, which every read
-            of them applies.
-        delete_files: Position delete files of Iceberg format version 2.
-        form: What holds the deletes, in the words of the format.
-        share: ``marked_files`` of ``files``, 0 to 1.
-        threshold: The share above which upkeep is suggested.
-        suggestions: Commands that remove them, best first; none below the threshold.
-
-    Examples:
-        >>> ls.status("lake.shop.orders", spark=spark).files
-        10
-    """
-
-    table: str
-    format: str
-    version: str | None
-    files: int
-    marked_files: int
-    delete_files: int
-    form: str
-    share: float
-    threshold: float
-    suggestions: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TradeOffInfo(Shown):
     """What an index costs at one budget.
 

@@ -1,4 +1,4 @@
-"""A table of a catalog, and the names of its indexes."""
+"""What is told of a table: its indexes, and the state of its row-level deletes."""
 
 from __future__ import annotations
 
@@ -32,6 +32,40 @@ class TableInfo(Shown):
     format: str | None
     indexes: tuple[str, ...]
     error: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableStatus(Shown):
+    """How much of a table waits for the upkeep of its row-level deletes.
+
+    Args:
+        table: The table's name.
+        format: Its format.
+        version: The version looked at, or ``None`` for a table without data.
+        files: Live data files; of Hudi, file slices.
+        marked_files: Those with position deletes, a deletion vector or log files, which every read
+            of them applies.
+        delete_files: Position delete files of Iceberg format version 2.
+        form: What holds the deletes, in the words of the format.
+        share: ``marked_files`` of ``files``, 0 to 1.
+        threshold: The share above which upkeep is suggested.
+        suggestions: Commands that remove them, best first; none below the threshold.
+
+    Examples:
+        >>> ls.status("lake.shop.orders", spark=spark).files
+        10
+    """
+
+    table: str
+    format: str
+    version: str | None
+    files: int
+    marked_files: int
+    delete_files: int
+    form: str
+    share: float
+    threshold: float
+    suggestions: tuple[str, ...]
 
 
 def table_info(access: TableAccess, name: str, location: str | None) -> TableInfo:

@@ -12,7 +12,6 @@ from lakesieve.report.command_results import (
     DuplicateKeys,
     Explanation,
     IndexCheck,
-    ListedTable,
     ServerCheck,
     WrittenPage,
 )
@@ -28,7 +27,6 @@ __all__ = [
     "DuplicateKeys",
     "Explanation",
     "IndexCheck",
-    "ListedTable",
     "Output",
     "ServerCheck",
     "WrittenPage",

@@ -18,15 +18,6 @@ class Explanation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListedTable:
-    """A table of a catalog, and its indexes."""
-
-    table: str
-    indexes: tuple[str, ...]  # their names
-    problem: str | None  # why the table cannot be read without Spark, if it cannot
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AbsentKeys:
     """How many of given keys a table lacks."""
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from lakesieve.advisor.result import IndexEstimate
 from lakesieve.index.key_results import KeyCheck
-from lakesieve.index.result import IndexInfo, RowChange, TableStatus
+from lakesieve.index.result import IndexInfo, RowChange
+from lakesieve.index.table_info import TableStatus
 from lakesieve.report.advice import between
 from lakesieve.report.command_results import AbsentKeys, DuplicateKeys, ServerCheck
 from lakesieve.report.units import ago, count, duration, figure, percent, plural, size

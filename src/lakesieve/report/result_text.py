@@ -30,7 +30,6 @@ from lakesieve.report.command_results import (
     DroppedIndex,
     Explanation,
     IndexCheck,
-    ListedTable,
     WrittenPage,
 )
 from lakesieve.report.demo import demo_text
@@ -224,10 +223,6 @@ def _state(info: IndexInfo) -> tuple[str, ...]:
     return (name, columns, covered, since, *others)
 
 
-def _listed(table: ListedTable) -> tuple[str, ...]:
-    return table.table, table.problem or ", ".join(table.indexes) or "none"
-
-
 def _commit(commit: CommitInfo) -> tuple[str, ...]:
     return (
         str(commit.number),
@@ -291,6 +286,5 @@ TABLES: dict[type, tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]] = {
     TableInfo: (("table", "format", "indexes"), _table),
     TradeOffInfo: (("bits a row>", "false files>", "strategy"), _trade_off),
     ColumnAdvice: (COLUMN_HEADINGS, column_cells),
-    ListedTable: (("table", "indexes"), _listed),
 }
 """For each result that is a row of a table: the headings, and the function that makes the cells."""

@@ -70,11 +70,8 @@ def insert_new(
         spark: The session. Skipping is on during this call, and then as it was before.
         duplicates: What to do if ``rows`` has a key more than once: raise an ``"error"``, or keep
             the ``"first"`` or the ``"last"`` row of the key in the order of the frame.
-        refresh: ``"after-write"`` indexes the new files in this call; ``"never"`` or ``None`` does
-            not.
-        txn: Name and number of a transaction. If the table has a transaction of this name with the
-            same or a higher number, nothing is done. Iceberg stores it with the snapshot, Delta in
-            the log.
+        refresh: As for :func:`upsert`.
+        txn: As for :func:`upsert`.
         location: A further root to search for indexes.
         dry_run: Change nothing. Only return how many rows are new.
 

@@ -72,10 +72,8 @@ def convert(
     Raises:
         NotFoundError: The table or the branch does not exist.
         InvalidInputError: The table's name selects another branch.
-        UnsupportedError: The table is encrypted, is not an Iceberg table, or is in storage that
-            Python cannot reach; or ``spark.wap.id`` is set.
-        CommitConflictError: Other writers were faster in each attempt, or it is unknown whether
-            a commit landed.
+        UnsupportedError: Encrypted, not Iceberg's, out of Python's reach, or ``spark.wap.id`` set.
+        CommitConflictError: Others were faster each time, or a commit's outcome is unknown.
 
     Examples:
         >>> ls.deletes.convert("lake.shop.orders", spark=spark).commits
