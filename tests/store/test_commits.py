@@ -202,6 +202,26 @@ def test_rollback_is_a_commit(store: IndexStore) -> None:
     assert covers(store) == {0, 100}
 
 
+def test_rollback_to_a_catalogue_that_was_written_anew(store: IndexStore) -> None:
+    """A catalogue of the same data files may have another entry, and keep a segment."""
+    base = store.snapshot()
+    before = base.catalogues[0]
+    rewritten = dataclasses.replace(before, sha256="f" * 64)
+    anew = Changes(
+        operation="compact",
+        add_catalogues=(rewritten,),
+        remove_catalogues=(before.id,),
+        add_segments=tuple(e for e in base.segments if e.catalogue == before.id),
+        remove_segments=tuple(e.path for e in base.segments if e.catalogue == before.id),
+    )
+    store.commit(base, anew)
+
+    back = store.rollback(base.number)
+
+    assert set(back.catalogues) == set(base.catalogues)
+    assert set(back.segments) == set(base.segments)
+
+
 @pytest.mark.parametrize(
     ("requirement", "broken"),
     [

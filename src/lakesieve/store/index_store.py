@@ -242,7 +242,10 @@ class IndexStore:
 def difference(head: Snapshot, wanted: Snapshot, operation: str) -> Changes:
     """Return the changes that turn one state into another."""
     had, want = set(head.catalogues), set(wanted.catalogues)
-    held, hold = set(head.segments), set(wanted.segments)
+    # a compaction may write a catalogue of the same files anew: then its segments go with it
+    rewritten = {entry.id for entry in had - want} & {entry.id for entry in want - had}
+    held = {entry for entry in head.segments if entry.catalogue not in rewritten}
+    hold = {entry for entry in wanted.segments if entry.catalogue not in rewritten}
     return Changes(
         operation=operation,
         table_version=wanted.table_version,
