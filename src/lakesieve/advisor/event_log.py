@@ -244,7 +244,7 @@ class _Reading:
             )
 
     def _noted(self, note: str, table: int) -> list[int]:
-        """Return the numbers of data files that scans of a table read, from the rule's note."""
+        """Return how many data files the scans of a table read, as the optimizer rule noted it."""
         table_known = self._tables[table]
         return [
             int(match["read"])

@@ -71,7 +71,7 @@ def parsed_metadata(document: Mapping[str, Any], table: str) -> TableMetadata:
 
 
 def parsed_schema(document: Mapping[str, Any], table: str) -> Schema:
-    """A schema as PyIceberg has it, columns of unknown types among them.
+    """Return PyIceberg's schema of a table, with placeholders for columns of unknown types.
 
     Raises:
         UnsupportedError: PyIceberg cannot parse it.

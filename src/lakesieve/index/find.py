@@ -124,7 +124,7 @@ def _unread(detail: str) -> Reason:
 def _with_next_step(
     planned: ScanDecision, table: str, columns: Mapping[tuple[str, ...], Column]
 ) -> list[Reason]:
-    """Return the reasons of a plan; where no index took part, with the index that would answer."""
+    """Return the reasons of a plan. If no index took part, add which index would help."""
     if planned.plan.used:
         return list(planned.reasons)
     leading = {usable.columns[0].field_id for usable in planned.usable}

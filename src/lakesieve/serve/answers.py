@@ -84,7 +84,7 @@ def answered(
 
 
 def _public(error: LakesieveError) -> str:
-    """Return what callers may know of an error: no word of another program."""
+    """Return the part of an error that callers may see: lakesieve's own words only."""
     message = error.public_message or error.message
     if error.public_message is None and not isinstance(error.__cause__, LakesieveError | None):
         message = "The server cannot do that now; its log says why."

@@ -327,7 +327,7 @@ def _give_reason(pruned: EngineScan, code: ReasonCode, detail: str) -> None:
 
 
 def _partition_type(spec: PartitionSpec, metadata: TableMetadata) -> StructType:
-    """Return the type of a spec's partitions, by a schema that has its columns."""
+    """Return the partition type of a spec. The schema must have the spec's source columns."""
     for schema in (metadata.schema(), *reversed(metadata.schemas)):
         try:
             return spec.partition_type(schema)

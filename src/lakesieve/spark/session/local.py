@@ -101,7 +101,7 @@ def check_machine(formats: Sequence[str]) -> SparkVersion:
     unknown = sorted(set(formats) - set(FORMATS))
     if unknown or isinstance(formats, str):
         raise InvalidInputError(
-            f"{unknown or formats!r} are no table formats.",
+            f"{unknown or formats!r} is not a list of table formats.",
             kind=ErrorKind.INVALID_ARGUMENT,
             hint=f"Give a list of some of {', '.join(FORMATS)}.",
         )

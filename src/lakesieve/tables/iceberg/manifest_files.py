@@ -107,7 +107,7 @@ class ManifestFiles:
 
 @dataclass(frozen=True, slots=True)
 class ListedFile:
-    """One file of a manifest, by its row."""
+    """One data or delete file that a manifest lists."""
 
     files: ManifestFiles
     at: int

@@ -133,9 +133,9 @@ class TableManifests:
     def batches(
         self, wanted: Sequence[tuple[Manifest, np.ndarray]]
     ) -> Iterator[list[tuple[ManifestFiles, np.ndarray]]]:
-        """Return the files of manifests beside the rows that are wanted, some manifests at a time.
+        """Yield the files of manifests with their wanted rows, a few manifests at a time.
 
-        Manifests of which no row is wanted are not read.
+        A manifest without a wanted row is not read.
         """
         some = [one for one in wanted if len(one[1])]
         for start in range(0, len(some), _BATCH):
@@ -145,7 +145,7 @@ class TableManifests:
             yield [(of, rows) for of, (_, rows) in zip(files, batch, strict=True)]
 
     def derived(self, path: str, name: object, make: Callable[[], tuple[Any, int]]) -> Any:
-        """Return what follows from a file and others, made with its size where it is not kept."""
+        """Return a value derived from a manifest, from the cache or by ``make``, which also tells its size."""
         return self._cache.small.get(self._key(path, name), make)
 
     def _files_key(self, manifest: Manifest) -> tuple[object, ...]:
