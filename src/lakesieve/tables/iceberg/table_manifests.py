@@ -145,7 +145,7 @@ class TableManifests:
             yield [(of, rows) for of, (_, rows) in zip(files, batch, strict=True)]
 
     def derived(self, path: str, name: object, make: Callable[[], tuple[Any, int]]) -> Any:
-        """Return a value derived from a manifest, from the cache or by ``make``, which also tells its size."""
+        """Return a cached value derived from a manifest; ``make`` returns it and its size."""
         return self._cache.small.get(self._key(path, name), make)
 
     def _files_key(self, manifest: Manifest) -> tuple[object, ...]:
