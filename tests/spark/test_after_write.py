@@ -263,5 +263,7 @@ def test_tables_without_indexes(
 
 def test_values_of_refresh(spark: SparkSession) -> None:
     """An invalid value is refused with the valid ones."""
-    with pytest.raises(InvalidInputError, match=r"'sometimes' is unknown\. Give 'after-write'"):
+    with pytest.raises(
+        InvalidInputError, match=r"'sometimes' is not a known value\. Give 'after-write'"
+    ):
         ls.enable(spark, refresh="sometimes")

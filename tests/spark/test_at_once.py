@@ -141,7 +141,7 @@ def test_one_that_fails_leaves_the_others(
     with pytest.raises(LakesieveError, match="The index s failed") as caught:
         ls.create_indexes(table, [["k"], ["s"], ["st.x"]], spark=spark, location=str(location))
 
-    assert "The indexes k, st.x are done." in str(caught.value)
+    assert "The indexes k, st.x are complete." in str(caught.value)
     assert "\n" not in str(caught.value)
     names = [info.name for info in ls.list_indexes(table, spark=spark, location=str(location))]
     assert sorted(names) == ["k", "m", "st.x"]
@@ -167,7 +167,7 @@ def test_a_lost_commit_is_of_one_index(
         ls.create_indexes(table, [["k"], ["s"]], spark=spark)
 
     assert caught.value.kind is ErrorKind.INDEX_EXISTS
-    assert "The index k is done." in str(caught.value)
+    assert "The index k is complete." in str(caught.value)
     assert reads == [["k", "s"]]
 
 
@@ -199,7 +199,7 @@ def test_wrong_calls_are_refused_before_anything_is_read(
         (InvalidInputError, [["k"], ["k"]], None, "Two indexes would have the name k"),
         (InvalidInputError, [["k"], ["s"]], ["s", None], "Two indexes would have the name s"),
         (InvalidInputError, [["k"], ["s"]], ["one"], "1 names were given for 2 indexes"),
-        (InvalidInputError, [["k"], []], None, "no list"),
+        (InvalidInputError, [["k"], []], None, "is not a list"),
     ]
     for kind, columns, names, text in cases:
         with pytest.raises(kind, match=text):
@@ -264,7 +264,7 @@ def test_a_refresh_that_fails_for_one_index(
     with pytest.raises(LakesieveError, match="The indexes m, s failed") as caught:
         ls.refresh_indexes(table, spark=spark)
 
-    assert "The index k is done." in str(caught.value)
+    assert "The index k is complete." in str(caught.value)
     assert made[0].refresh().files == 0
 
 

@@ -172,7 +172,7 @@ _REFUSED = {
         "bigint",
     ),
     "on": (_ROW, "no", NotFoundError, "no column no"),
-    "none": (_ROW, "", InvalidInputError, "no list"),
+    "none": (_ROW, "", InvalidInputError, "is not a list"),
 }
 
 
