@@ -221,7 +221,7 @@ def test_keys_of_the_table_itself(spark: SparkSession, table: str) -> None:
     [
         ("SELECT 1 AS j", InvalidInputError, "not key columns of the index: j"),
         ("SELECT 'x' AS s", NotFoundError, "no column i"),
-        ("SELECT '1' AS i", InvalidInputError, "of type string"),
+        ("SELECT '1' AS i", InvalidInputError, "has type string"),
     ],
 )
 def test_frames_that_fit_no_index_are_refused(
