@@ -172,7 +172,7 @@ def test_columns_may_change_between_refreshes(spark: SparkSession, table: str) -
     assert index.verify_rows(files=None).wrong == ()
     spark.sql(f"ALTER TABLE {table} DROP COLUMN key")
     append_names(spark, table)
-    with pytest.raises(UnsupportedError, match="indexed as int, is gone") as refused:
+    with pytest.raises(UnsupportedError, match="indexed as int, was dropped") as refused:
         index.refresh()
     assert refused.value.kind is ErrorKind.UNSUPPORTED_TYPE
 

@@ -33,7 +33,7 @@ class ParquetRows(FileRows[ParquetReader]):
     def __init__(
         self, table: ParquetReader, version: str | int | None, locations: Iterable[str]
     ) -> None:
-        super().__init__(table, version, locations)
+        super().__init__(table.without_session(), version, locations)
         self._listing = threading.Lock()
 
     def _read(self, wanted: Expr | KeepTree, fields: list[Field]) -> Iterator[pa.RecordBatch]:

@@ -136,7 +136,7 @@ def test_paths_of_a_directory_are_plain(
 @pytest.mark.parametrize(
     ("keys", "error", "words"),
     [
-        ("SELECT 1 AS j", InvalidInputError, "no keys of the index: j"),
+        ("SELECT 1 AS j", InvalidInputError, "not key columns of the index: j"),
         ("SELECT 1L AS i, 'x' AS s, 2D AS x, 7 AS more", InvalidInputError, "more"),
         ("SELECT 'x' AS s", NotFoundError, "no column i"),
         ("SELECT '1' AS i", InvalidInputError, "has type string"),

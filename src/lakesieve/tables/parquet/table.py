@@ -98,6 +98,22 @@ class ParquetReader(FolderReader):
         if session is None:
             self._list()
 
+    def without_session(self) -> ParquetReader:
+        """Return a reader that lists the folder itself.
+
+        Raises:
+            UnsupportedError: A session's catalog declares the columns of the table.
+        """
+        if self._session is None:
+            return self
+        if self._session.is_named:
+            raise UnsupportedError(
+                f"Only the session's catalog knows the columns of {self.name}.",
+                kind=ErrorKind.UNSUPPORTED_TABLE,
+                hint=f"Query it with Spark, or open its folder: parquet:{self.location}.",
+            )
+        return ParquetReader(self.name, self.location, self._options)
+
     def reload(self) -> None:
         """List the files anew.
 
