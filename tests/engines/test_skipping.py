@@ -55,6 +55,8 @@ if Version(duckdb.__version__) < Version("2"):
         **{("duckdb", form, "money"): "DuckDB 1 compares decimals itself" for form in _COMPARED},
         **{("duckdb", "null", name): "DuckDB 1 evaluates IS NULL itself" for name in KEYS},
     }
+# older versions of Arrow do not hand over starts_with: such a filter reads more files
+_NOT_IN_SUBSTRAIT = ("prefix", "starts") if Version(pa.__version__) < Version("23") else ()
 _SHORT = ("=", "in", "<", "prefix", "null")
 
 
@@ -128,6 +130,8 @@ def _check(engine: str, read: Callable[[str, str], int], table: Any) -> None:
     """
     wrong = {}
     for form, name in _cells(table):
+        if engine == "arrow" and form in _NOT_IN_SUBSTRAIT:
+            continue
         most = CONDITIONS[form].most
         if (engine, form, name) in NOT_HANDED_OVER:
             # all of them: an engine that begins to hand it over changes the table above
