@@ -111,7 +111,7 @@ def _change(
         spark = run.session(table, check=_has(change.on))
         done = function(path, table, spark=spark, location=run.location, **arguments)
     for reason in done.reasons:
-        run.output.error(f"{reason.code}: {reason.sentence} {reason.next_step(table)}")
+        run.output.error(reason.text(table))
     return done
 
 

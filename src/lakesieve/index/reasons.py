@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -185,13 +186,21 @@ class Reason:
         text = f"{words}: {self.detail}" if self.detail else words
         return text[:1].upper() + text[1:].rstrip(".") + "."
 
-    def next_step(self, table: str = "TABLE") -> str:
-        """Return what to do about it; empty where nothing is wrong, or the detail says it."""
+    def next_step(self, table: str = "") -> str:
+        """Return what to do about it, with the table's name as a shell takes it.
+
+        The text is empty if nothing is wrong, or if the detail says what to do.
+        """
         known = "lakesieve " in self.detail
-        return "" if known else _WORDS[self.code][1].replace("TABLE", table)
+        name = shlex.quote(table) if table else "TABLE"
+        return "" if known else _WORDS[self.code][1].replace("TABLE", name)
+
+    def text(self, table: str = "") -> str:
+        """Return the code, the sentence and the next step, in one line."""
+        return f"{self.code}: {self.sentence} {self.next_step(table)}".rstrip()
 
     def __str__(self) -> str:
-        return f"{self.code}: {self.sentence} {self.next_step()}".rstrip()
+        return self.text()
 
 
 _BROKEN = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
@@ -99,7 +98,7 @@ def _(result: Explanation) -> RenderableType:
 def _why(reason: Reason, table: str) -> list[Text]:
     """Return a reason in words, and what to do about it."""
     lines = [Text.assemble((str(reason.code), "bold"), "  ", reason.sentence)]
-    step = reason.next_step(shlex.quote(table) if table else "TABLE")
+    step = reason.next_step(table)
     return [*lines, Text(f"  → {step}")] if step else lines
 
 
