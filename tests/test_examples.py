@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder whose ``warehouse`` has the table."""
+    """A folder with the table in its subfolder ``warehouse``."""
     folder = tmp_path_factory.mktemp("examples")
     table_without_spark(folder)
     return folder

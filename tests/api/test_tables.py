@@ -62,7 +62,7 @@ BY_SPARK: dict[str, Callable[[ls.Table], object]] = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder whose ``warehouse`` has the table, and a catalog in SQL, ``c.db``."""
+    """A folder with the table in ``warehouse``, and with the SQL catalog ``c.db``."""
     made = tmp_path_factory.mktemp("tables")
     table_without_spark(made)
     return made

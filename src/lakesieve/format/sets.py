@@ -13,7 +13,8 @@ _LISTS, _STEPS, _BITMAPS, _RETURNING = 0, 1, 2, 3
 # flag of both kinds of lists: units after the first are stored plainly, not as steps
 _AS_THEY_ARE = 4
 _KINDS = frozenset(range(_RETURNING + 1)) | {_LISTS | _AS_THEY_ARE, _RETURNING | _AS_THEY_ARE}
-# codes of a set's first unit: equal to that of the set before, of the set two before, or other
+# codes of a set's first unit: equal to the first unit of the previous set, of the set before that
+# one, or of neither
 _SAME, _RETURN, _OTHER = 0, 1, 2
 # try "returning" if this share of first units occurs in the two sets before
 _EXPECTED = 1 / 4

@@ -96,7 +96,7 @@ def leading_code(kind: str, key: bytes) -> Code | None:
         return None
     width = _WIDTHS.get(kind, 8)
     if not width:
-        # zeros are escaped, so that two of them end the component
+        # zero bytes are escaped, so two zero bytes in a row mark the end of the component
         parts = key[1:].split(_ESCAPED)
         ends = [at for at, part in enumerate(parts) if b"\x00" in part]
         whole = parts[: ends[0] + 1] if ends else parts

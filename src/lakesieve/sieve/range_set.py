@@ -66,7 +66,7 @@ class RangeSet:
         return cls(lows=lows, highs=highs)
 
     def between(self, low: Code | None, high: Code | None) -> RangeSet:
-        """Return those of the disjoint ranges that hold a code of ``[low, high)``."""
+        """Return the ranges that contain a code of ``[low, high)``. The ranges must be disjoint."""
         if len(self) == 1:
             return self
         if isinstance(self.lows, list):

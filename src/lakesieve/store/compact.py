@@ -85,7 +85,6 @@ def wants_compaction(snapshot: Snapshot, policy: CompactionPolicy | None = None)
     totals = itertools.accumulate(sizes[name] for name in newest_first)
     # the price of merging the newest 2, 3, ... catalogues: merging all of them each time would
     # rewrite the large ones for every few small ones
-    # again for every few small ones
     prices = [total / number**_FEWER for number, total in enumerate(totals) if number]
     merged = 2 + prices.index(min(prices))
     return tuple(reversed(newest_first[:merged]))
