@@ -60,7 +60,7 @@ def test_bounds(tmp_path: Path, kind: str) -> None:
         text = drawn.choice(["k BETWEEN {0} AND {1}", "k >= {0} AND k < {1}", "k = {0}", "k > {1}"])
         condition = parse_sql(text.format(*written))
         planned = plan(table.columns(version), condition, [bounds], table.uuid, strict=True)
-        keep = planned.plan.of(paths)[0][order]
+        keep = planned.plan.of(paths).keep[order]
         for values, kept in zip(files, keep.tolist(), strict=True):
             own = [value for value in values if value is not None]
             if not own:

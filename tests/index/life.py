@@ -299,6 +299,7 @@ class Life(RuleBasedStateMachine):
             ),
             created_at="2026-01-31T00:00:00+00:00",
             absent_hits=self.indexed.absent_hits,
+            rows_per_block=self.indexed.rows_per_block,
             budget=self.indexed.budget,
             compaction="2",
         )

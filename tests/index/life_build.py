@@ -33,13 +33,15 @@ class Shape:
         columns: Names of the key columns.
         absent_hits: As the index's definition has it.
         budget: As well.
-        exact: Whether a key that is there must find its own files and no other.
+        exact: Whether a key that is there must find its own units and no other.
+        rows_per_block: Rows of a block; 0 for whole data files.
     """
 
     columns: tuple[str, ...]
     absent_hits: float = 1 / 256
     budget: str = ""
     exact: bool = False
+    rows_per_block: int = 0
 
     @property
     def paths(self) -> list[tuple[str, ...]]:
@@ -69,7 +71,10 @@ def build(
         for path, kind in zip(shape.paths, kinds, strict=True)
     ]
     numbers = pa.array([at for at, _ in rows], pa.int64())
-    batch = pa.record_batch([*keys, numbers], [*shape.columns, "file"])
+    rows_in_files = [at for file in files for at in range(len(file.rows))]
+    positions = [pa.array(rows_in_files, pa.int64())] if shape.rows_per_block else []
+    parts = [*keys, *positions, numbers]
+    batch = pa.record_batch(parts, [str(at) for at in range(len(parts))])
     task = IndexTask(
         columns=tuple(range(len(keys))),
         key_types=tuple(KeyType(kind=kind) for kind in kinds),
@@ -77,6 +82,7 @@ def build(
         storage=store.storage,
         absent_hits=definition.absent_hits,
         budget=Budget.parse(definition.budget) if definition.budget else None,
+        unit=definition.unit,
     )
     written = write_segments(listed, [batch.slice(0, 20), batch.slice(20)], task)
     version = TableVersion(id=None, schema="")

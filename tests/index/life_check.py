@@ -5,19 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 from tests.index.life_table import COLUMNS, matches
 
-from lakesieve.index import OpenedIndex, keep_tree, usable_indexes
+from lakesieve.index import OpenedIndex, RowRanges, keep_tree, usable_indexes
 from lakesieve.predicate import bind, rows_where
+from lakesieve.predicate.expression import IsNull
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from random import Random
 
     from tests.index.life import Copy
     from tests.index.life_build import Shape
+    from tests.index.life_table import DataFile
 
-    from lakesieve.predicate.expression import Expr
+    from lakesieve.predicate import Expr
 
 KINDS = {column.field_id: (column.kind, column.scale) for column in COLUMNS.values()}
 
@@ -28,15 +31,22 @@ class Answer:
 
     Args:
         known: The files that the indexes cover.
-        kept: Those of these files that must be read.
+        kept: The rows to read of each of these files that must be read, as ranges.
     """
 
     known: frozenset[str]
-    kept: frozenset[str]
+    kept: Mapping[str, Sequence[tuple[int, int]]]
 
     def reads(self, path: str) -> bool:
         """Return whether a live file is read."""
         return path in self.kept or path not in self.known
+
+    def rows(self, path: str, rows: set[int]) -> set[int]:
+        """Return which of some rows of a live file are read."""
+        if path not in self.known:
+            return rows
+        ranges = self.kept.get(path, ())
+        return {row for row in rows if any(first <= row < end for first, end in ranges)}
 
 
 def ask(index: OpenedIndex, expr: Expr) -> Answer:
@@ -44,11 +54,16 @@ def ask(index: OpenedIndex, expr: Expr) -> Answer:
     assert reasons == []
     plan = keep_tree(rows_where(bind(expr, COLUMNS, strict=False)), usable)
     if not plan.indexes:
-        return Answer(known=frozenset(), kept=frozenset())
+        return Answer(known=frozenset(), kept={})
     covered = index.paths()
     paths = covered.to_pylist()
-    kept = (path for path, keep in zip(paths, plan.of(covered)[0].tolist(), strict=True) if keep)
-    return Answer(known=frozenset(paths), kept=frozenset(kept))
+    judged = plan.of(covered)
+    rows = judged.rows or RowRanges.whole(np.flatnonzero(judged.keep))
+    kept: dict[str, list[tuple[int, int]]] = {}
+    for at, *ends in zip(rows.files.tolist(), *(part.tolist() for part in rows.rows), strict=True):
+        kept.setdefault(paths[at], []).append((ends[0], ends[1]))
+    assert set(kept) == {paths[at] for at in np.flatnonzero(judged.keep)}
+    return Answer(known=frozenset(paths), kept=kept)
 
 
 def check(copy: Copy, shape: Shape, drawn: Random) -> None:
@@ -70,7 +85,22 @@ def check(copy: Copy, shape: Shape, drawn: Random) -> None:
         assert len(answer.known) == len(covered), "a data file is covered twice"
         if shape.exact:
             true = matching.keys() & answer.known
-            assert answer.kept & files.keys() == true, f"{condition} reads false files"
+            assert answer.kept.keys() & files.keys() == true, f"{condition} reads false files"
+            # of nulls an index knows the data files only
+            if not isinstance(condition, IsNull):
+                _check_exact(answer, matching, files, shape.rows_per_block)
+
+
+def _check_exact(
+    answer: Answer, matching: Mapping[str, set[int]], files: Mapping[str, DataFile], block: int
+) -> None:
+    """Check that exactly the blocks with a match are read."""
+    for path in answer.kept.keys() & files.keys():
+        count = len(files[path].rows)
+        size = block or count
+        wanted = {row // size for row in matching[path]}
+        in_blocks = {row for row in range(count) if row // size in wanted}
+        assert answer.rows(path, set(range(count))) == in_blocks
 
 
 def check_versions(
@@ -81,7 +111,8 @@ def check_versions(
     for version in copy.table.versions.values():
         read = [path for path in version.files if answer.reads(path)]
         every = version.rows(matching, version.files)
-        assert version.rows(matching, read) == every, (
+        seen = {path: answer.rows(path, rows) for path, rows in matching.items()}
+        assert version.rows(seen, read) == every, (
             f"version {version.number} of {copy.name} misses rows for {expr} "
             f"by commit {index.snapshot.number}"
         )

@@ -29,6 +29,9 @@ SHAPES = {
     "texts with long separators": Shape(columns=("s",), absent_hits=SHARP),
     "pairs": Shape(columns=("k", "s")),
     "pairs in the other order": Shape(columns=("s", "k"), absent_hits=SHARP),
+    "numbers in blocks": Shape(columns=("k",), absent_hits=SHARP, exact=True, rows_per_block=2),
+    "pairs in blocks": Shape(columns=("s", "k"), rows_per_block=1),
+    "budgeted texts in blocks": Shape(columns=("s",), budget="2 files", rows_per_block=3),
     "budgeted numbers": Shape(columns=("k",), budget="4 bits"),
     "budgeted texts": Shape(columns=("s",), budget="2 files"),
 }

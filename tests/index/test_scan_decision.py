@@ -119,7 +119,7 @@ def planned(expr: Expr, indexes: Sequence[OpenedIndex]) -> set[int]:
 
 def kept(plan: KeepTree) -> np.ndarray:
     """Return for each of the table's files whether a plan keeps it."""
-    return plan.of(pa.array([path(n) for n in range(FILES)]))[0]
+    return plan.of(pa.array([path(n) for n in range(FILES)])).keep
 
 
 def matching(expr: Expr, rows: Rows) -> set[int]:
@@ -277,12 +277,12 @@ def test_many_keys_are_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
     first, _, last = (index.may_match(ranges) for ranges in (few, few, many))
     assert first is not None
     assert last is not None
-    expected = last.tolist()
-    last[:] = False
+    expected = last.keep.tolist()
+    last.keep[:] = False
     again = index.may_match(many)
 
     assert again is not None
-    assert again.tolist() == expected
+    assert again.keep.tolist() == expected
     assert any(expected)
     assert [len(intervals) for intervals in log] == [2, 2, 1000]
 

@@ -32,14 +32,17 @@ def write_segments(
 
     Args:
         files: ``path``, ``size`` and ``records`` of the data files.
-        batches: Key columns, and last the number of each row's file.
+        batches: Key columns, the number of each row in its file if the index has row blocks, and
+            last the number of each row's file.
         task: The index.
     """
     numbers = np.arange(files.num_rows)
+    records = files.column("records").to_numpy()
+    task = replace(task, first_ordinals=task.unit.first_ordinals(records))
     runs = scatter(batches, indexes=[task], hashes=numbers, ordinals=numbers.astype(np.int32))
     catalogue = catalogue_id(files.column("path"))
-    results = cut(runs, indexes=[task], catalogue=catalogue, unit_count=files.num_rows)
-    return WrittenSegments.of(files, pa.Table.from_batches(list(results)))
+    results = cut(runs, indexes=[task], catalogue=catalogue)
+    return WrittenSegments.of(files, pa.Table.from_batches(list(results)), task.unit)
 
 
 def build_index(
@@ -48,6 +51,7 @@ def build_index(
     read: Callable[[str], pa.Array],
     *,
     covers: Callable[[str], bool] = lambda _: True,
+    rows_per_block: int = 0,
 ) -> None:
     """Index the data files of the current version on one column, beside the table.
 
@@ -56,10 +60,17 @@ def build_index(
         column: The key column.
         read: Reads the keys of a data file.
         covers: Which data files are indexed.
+        rows_per_block: Rows of a block; 0 for whole data files.
     """
     keys = key_columns(table, table.version(), [column])
     definition = define(
-        table, keys, column, budget=None, absent_hits=ABSENT_HITS, compaction=COMPACTION
+        table,
+        keys,
+        column,
+        budget=None,
+        absent_hits=ABSENT_HITS,
+        compaction=COMPACTION,
+        rows_per_block=rows_per_block,
     )
     store = IndexStore(without_engine().new_storage(table, column, None))
     changes = _changes(store, definition, table, read, covers)
@@ -93,21 +104,19 @@ def _changes(
     at = files.column_names.index("records")
     files = files.set_column(at, "records", pa.array(map(len, keys), pa.int64()))
     column = table.columns(version)[tuple(definition.columns[0].name.split("."))]
-    batches = [
-        pa.record_batch(
-            [
-                each.cast(pa.binary()) if column.kind == "string" else each,
-                pa.array([number] * len(each), pa.int64()),
-            ],
-            ["key", "file"],
-        )
-        for number, each in enumerate(keys)
-    ]
+    batches = []
+    for number, each in enumerate(keys):
+        parts = [each.cast(pa.binary()) if column.kind == "string" else each]
+        if definition.rows_per_block:
+            parts.append(pa.array(range(len(each)), pa.int64()))
+        parts.append(pa.array([number] * len(each), pa.int64()))
+        batches.append(pa.record_batch(parts, [str(at) for at in range(len(parts))]))
     task = IndexTask(
         columns=(0,),
         key_types=key_types([column]),
         storage=store.storage,
         absent_hits=definition.absent_hits,
+        unit=definition.unit,
     )
     written = write_segments(files, batches, task)
     return written.changes(store.storage, definition, version, "refresh")

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from lakesieve.index import OpenedIndex
 
 if TYPE_CHECKING:
-    import numpy as np
     import pytest
 
+    from lakesieve.index import Candidates
     from lakesieve.predicate import Ranges
 
 __all__ = ["Gate"]
@@ -24,7 +24,7 @@ class Gate:
         self.calls = 0
         may_match = OpenedIndex.may_match
 
-        def slow(index: OpenedIndex, ranges: Ranges) -> np.ndarray | None:
+        def slow(index: OpenedIndex, ranges: Ranges) -> Candidates | None:
             self.calls += 1
             self.event.wait(30)
             return may_match(index, ranges)

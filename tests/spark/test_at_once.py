@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from lakesieve.spark.tables.contract import RawRead
+
 COLUMNS = (["k"], ["s"], ["s", "k"], ["st.x"], ["m"])
 
 
@@ -59,9 +61,9 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     def watch(kind: type[Any]) -> None:
         plain = kind.raw_rows
 
-        def raw_rows(self: Any, version: Any, columns: Any, **rest: Any) -> Any:
-            seen.append([".".join(column.path) for column in columns])
-            return plain(self, version, columns, **rest)
+        def raw_rows(self: Any, version: Any, read: RawRead) -> Any:
+            seen.append([".".join(column.path) for column in read.columns])
+            return plain(self, version, read)
 
         monkeypatch.setattr(kind, "raw_rows", raw_rows)
 

@@ -13,6 +13,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 import lakesieve as ls
 from lakesieve.errors import ErrorKind, LakesieveError, NotFoundError, UnsupportedError
 from lakesieve.spark.rule.installed import installed_rule
+from lakesieve.spark.tables.contract import RawRead
 from lakesieve.spark.tables.parquet.table import ParquetTable
 from lakesieve.tables.opening import open_table
 
@@ -206,6 +207,7 @@ def test_more_files_than_go_in_one_part(spark: SparkSession, tmp_path: Path) -> 
     assert version.id == open_table(f"parquet:{folder}").version().id
     paths = files.column("path").slice(0, 10_001)
     with installed_rule(spark).raw_reads(paths) as selection:
-        raw = table.raw_rows(version, [], split_bytes=1 << 30, selection=selection, stride=1_000)
+        every = RawRead(columns=(), split_bytes=1 << 30, selection=selection, stride=1_000)
+        raw = table.raw_rows(version, every)
         read = {row.file for row in raw.distinct().collect()}
     assert read == set(paths.to_pylist()[::1_000])

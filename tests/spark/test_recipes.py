@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from tests.recipes.listed import LISTED, ListedReader, write_version
@@ -10,38 +10,38 @@ from tests.recipes.listed import LISTED, ListedReader, write_version
 import lakesieve as ls
 from lakesieve.spark.tables import FORMATS as SPARK_FORMATS
 from lakesieve.spark.tables.formats import FormatSpec
-from lakesieve.spark.tables.reading import hadoop_path, keys_of
+from lakesieve.spark.tables.reading import hadoop_path, raw_columns
 from lakesieve.tables.formats import FORMATS
 from lakesieve.tables.opening import options_by_environment
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     import pytest
     from pyspark.sql import DataFrame, SparkSession
 
-    from lakesieve.tables import Column, TableVersion
+    from lakesieve.spark.tables.contract import RawRead
+    from lakesieve.tables import TableVersion
 
 
 class ListedTable:
     """A table of the toy format on Spark."""
 
     merges_on_read = False
+    row_positions = True
 
     def __init__(self, spark: SparkSession, location: str) -> None:
         self._spark = spark
         self.reader = ListedReader(f"listed:{location}", location, options_by_environment())
 
-    def raw_rows(
-        self, version: TableVersion, columns: Sequence[Column], *, stride: int = 1, **_: Any
-    ) -> DataFrame:
+    def raw_rows(self, version: TableVersion, read: RawRead) -> DataFrame:
         """Return the keys of the rows as written, and their files."""
         from pyspark.sql import functions as F
 
-        paths = self.reader.live_files(version).column("path").to_pylist()[::stride]
-        file = hadoop_path(F.col("_metadata.file_path")).alias("file")
-        return self._spark.read.parquet(*paths).select(*keys_of(columns), file)
+        paths = self.reader.live_files(version).column("path").to_pylist()[:: read.stride]
+        file = hadoop_path(F.col("_metadata.file_path"))
+        columns = raw_columns(read, "_metadata.row_index", file)
+        return self._spark.read.parquet(*paths).select(*columns)
 
     def rows(self, version: TableVersion) -> DataFrame:
         """Return the rows of a version."""

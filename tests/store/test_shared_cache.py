@@ -85,8 +85,8 @@ def test_endpoints_do_not_share_long_answers(two: tuple[str, Storage, Storage]) 
 
     def files(storage: Storage) -> list[int]:
         store = IndexStore(storage)
-        mask = OpenedIndex.at(store, store.snapshot()).may_match(ranges)
-        assert mask is not None
-        return [int(number) for number in mask.nonzero()[0]]
+        matches = OpenedIndex.at(store, store.snapshot()).may_match(ranges)
+        assert matches is not None
+        return [int(number) for number in matches.keep.nonzero()[0]]
 
     assert (files(forged), files(honest)) == ([0], [3])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lakesieve.advisor.result import Estimate
-from lakesieve.index import OpenedIndex, plan
+from lakesieve.index import Candidates, OpenedIndex, plan
 from lakesieve.predicate import AllOf, AnyOf, ColumnRanges
 from lakesieve.sieve import wide_code
 from lakesieve.store import IndexStore
@@ -78,7 +78,7 @@ class BoundsOfFiles(OpenedIndex):
             return b"" if self._is_bytewise else 0
         return wide_code(code) if self._is_bytewise and isinstance(code, int) else code
 
-    def may_match(self, ranges: Ranges) -> np.ndarray | None:
+    def may_match(self, ranges: Ranges) -> Candidates | None:
         """Return whether a value of the ranges fits each file's minimum and maximum."""
         mask = np.zeros(len(self._has), bool)
         if ranges.nulls:
@@ -90,7 +90,7 @@ class BoundsOfFiles(OpenedIndex):
             if high is not None:
                 matches &= np.asarray(self._lows < self._code(high), bool)
             mask |= matches
-        return mask
+        return Candidates(keep=mask)
 
 
 class FileShares:
@@ -195,8 +195,7 @@ class FileShares:
             strict=False,
             timezone=sample.timezone,
         )
-        keep, _ = planned.plan.of(paths)
-        return keep, planned.row_filter
+        return planned.plan.of(paths).keep, planned.row_filter
 
     def _key_shares(self, trial: Trial) -> np.ndarray:
         """Return, for each sampled file, the share of the index's keys in it."""

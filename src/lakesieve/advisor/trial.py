@@ -21,6 +21,7 @@ from lakesieve.spark.build.indexing import add_files
 from lakesieve.spark.build.source import SMALLEST_SPLIT, IndexBuild, Source
 from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.session.access import access_by
+from lakesieve.spark.tables.contract import RawRead
 from lakesieve.storage import open_storage
 from lakesieve.store import COMPACTION, IndexStore
 
@@ -207,9 +208,8 @@ class TrialBuilder:
         with self._rule.raw_reads(source.selected()) as selection:
             for _ in range(2):
                 start = time.perf_counter()
-                rows = self._table.raw_rows(
-                    self._version, columns, split_bytes=SMALLEST_SPLIT, selection=selection
-                )
+                read = RawRead(columns=columns, split_bytes=SMALLEST_SPLIT, selection=selection)
+                rows = self._table.raw_rows(self._version, read)
                 rows.write.format("noop").mode("overwrite").save()
                 best = min(best, time.perf_counter() - start)
         return float(best / max(few.num_rows, 1))

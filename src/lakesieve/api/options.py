@@ -18,6 +18,7 @@ class IndexOptions(TypedDict, total=False):
     budget: str | None
     absent_hits: float
     compaction: str
+    rows_per_block: int | str | None
     progress: Callable[[BuildProgress], None] | None
 
 

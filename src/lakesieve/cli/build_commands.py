@@ -35,6 +35,15 @@ Budget = Annotated[
 ]
 
 
+RowsPerBlock = Annotated[
+    str,
+    option(
+        "Index blocks of this many rows, `none` for whole data files; `auto` chooses by their size.",
+        metavar="N",
+    ),
+]
+
+
 @command(
     "create",
     examples=(
@@ -43,6 +52,7 @@ Budget = Annotated[
         "create lake.shop.events tenant time --name by_tenant --compaction auto",
         "create lake.tpch.lineitem --index l_partkey --index l_shipdate,l_suppkey",
         'create lake.tpch.lineitem l_suppkey --budget "2 bits" --absent-hits 0.01',
+        "create lake.tpch.lineitem l_partkey --rows-per-block 20000",
     ),
     more="tutorial.md",
 )
@@ -67,6 +77,7 @@ def create(
             "Merge deltas when there are more than this; `auto` follows the table.", metavar="N"
         ),
     ] = COMPACTION,
+    rows_per_block: RowsPerBlock = "auto",
     dry_run: Annotated[
         bool, option("Only estimate what the index costs and saves, by trials.", "--dry-run")
     ] = False,
@@ -92,10 +103,21 @@ def create(
 
             estimates = estimate_indexes(table, wanted, **how)
             return estimates if index else estimates[0]
-        how["compaction"] = compaction
+        how |= {"compaction": compaction, "rows_per_block": _rows(rows_per_block)}
         if not index:
             return ls.create_index(table, wanted[0], name=name, **how).info()
         return [each.info() for each in ls.create_indexes(table, wanted, **how)]
+
+
+def _rows(given: str) -> int | str | None:
+    """Read ``--rows-per-block``."""
+    if given in {"auto", "none"}:
+        return None if given == "none" else given
+    if not given.isdecimal():
+        raise typer.BadParameter(
+            f"{given} is not a number of rows, none or auto", param_hint="--rows-per-block"
+        )
+    return int(given)
 
 
 def _wanted(

@@ -67,10 +67,10 @@ class EngineScan:
         if self.plan is None:
             self.read += count
             return np.ones(count, bool)
-        keep, covered = self.plan.of_numbers(numbers, count)
-        self.read += int(keep.sum())
-        self.uncovered += count - int(covered.sum())
-        return keep
+        judged = self.plan.of_numbers(numbers, count)
+        self.read += int(judged.keep.sum())
+        self.uncovered += count - int(judged.covered.sum())
+        return judged.keep
 
     def result(self) -> TablePruning:
         """Return what was done, as users see it."""

@@ -25,9 +25,11 @@ from lakesieve.format.segment import (
     decode_row_group,
     encode_segment,
 )
+from lakesieve.format.units import DATA_FILE, Unit
 
 __all__ = [
     "CATALOGUE_SCHEMA",
+    "DATA_FILE",
     "FORMAT_VERSION",
     "MAX_DOCUMENT_BYTES",
     "CatalogueEntry",
@@ -39,6 +41,7 @@ __all__ = [
     "RowGroup",
     "SegmentEntry",
     "SegmentFooter",
+    "Unit",
     "catalogue_id",
     "decode_catalogue",
     "decode_footer",

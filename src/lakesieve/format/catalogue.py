@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,14 +14,9 @@ import pyarrow.parquet as pq
 
 from lakesieve.errors import CorruptIndexError, IndexFormatError, corrupt
 from lakesieve.format.documents import pack, unpack
-from lakesieve.format.entries import (
-    UNIT,
-    CatalogueEntry,
-    IndexDefinition,
-    SegmentEntry,
-    check_known,
-)
+from lakesieve.format.entries import CatalogueEntry, IndexDefinition, SegmentEntry
 from lakesieve.format.pages import claims
+from lakesieve.format.units import DATA_FILE, Unit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -118,7 +113,7 @@ def encode_catalogue(
         writer.write_table(table)
         if definition is not None:
             origin = {
-                "unit": UNIT,
+                "unit": str(definition.unit),
                 "definition": definition.to_json(),
                 "segments": [segment.to_json() for segment in segments],
             }
@@ -132,6 +127,7 @@ def encode_catalogue(
         sha256=digest,
         files=table.num_rows,
         records=int(pc.sum(table.column("records")).as_py() or 0),
+        unit=DATA_FILE if definition is None else definition.unit,
     )
 
 
@@ -165,17 +161,23 @@ def read_origin(data: bytes, path: str) -> tuple[CatalogueEntry, Origin | None]:
         records=int(pc.sum(table.column("records")).as_py() or 0),
     )
     stored = (pq.read_metadata(io.BytesIO(data)).metadata or {}).get(_KEY)
-    return entry, None if stored is None else _origin(stored, entry)
+    if stored is None:
+        return entry, None
+    origin = _origin(stored, entry)
+    return replace(entry, unit=origin.definition.unit), origin
 
 
 def _origin(stored: bytes, entry: CatalogueEntry) -> Origin:
     body = unpack(stored, entry.path)
     try:
-        check_known("unit", body["unit"], UNIT)
+        unit = Unit.parse(body["unit"])
         segments = tuple(map(SegmentEntry.from_json, body["segments"]))
         if any(segment.catalogue != entry.id for segment in segments):
             raise ValueError("it lists a segment of another catalogue")
-        return Origin(definition=IndexDefinition.from_json(body["definition"]), segments=segments)
+        definition = IndexDefinition.from_json(body["definition"])
+        if unit != definition.unit:
+            raise ValueError(f"its unit is {unit}, and its index has {definition.unit}")
+        return Origin(definition=definition, segments=segments)
     except IndexFormatError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any, Self
 
 from lakesieve.defaults import ABSENT_HITS, COMPACTION
 from lakesieve.errors import ErrorKind, IndexFormatError
+from lakesieve.format.units import DATA_FILE, Unit
 
 if TYPE_CHECKING:
     from lakesieve.sieve import Code
 
 INDEX_KIND = "sieve"
-"""The only index kind so far: blocks of sorted keys, each with the units that hold them."""
+"""The kind of an index of data files: blocks of sorted keys, each with the files that hold them."""
 
-UNIT = "data-file"
-"""What an ordinal stands for. So far, this is always a whole data file."""
+ROWS_KIND = "sieve-rows"
+"""The kind of an index of row blocks, which earlier versions refuse."""
 
 _SEGMENT = re.compile(r"segments/[0-9a-f]{40}\.sieve")
 _CATALOGUE = re.compile(r"files/[0-9a-f]{40}\.parquet")
@@ -66,6 +67,7 @@ class IndexDefinition:
         absent_hits: Share of absent keys that may find a data file.
         compaction: How many deltas may exist before they are merged, or ``auto``.
         borrowed_roots: For a clone: the roots of other indexes that hold objects of this index.
+        rows_per_block: Rows of a block; 0 for an index of whole data files.
     """
 
     name: str
@@ -79,22 +81,36 @@ class IndexDefinition:
     absent_hits: float = ABSENT_HITS
     compaction: str = COMPACTION
     borrowed_roots: tuple[str, ...] = ()
-    kind: str = INDEX_KIND
+    rows_per_block: int = 0
+
+    @property
+    def unit(self) -> Unit:
+        """What the ordinals of its catalogues stand for."""
+        return Unit(self.rows_per_block)
 
     def to_json(self) -> dict[str, Any]:
         """Return the definition as a JSON object."""
-        return asdict(self)
+        document = asdict(self)
+        if not self.rows_per_block:
+            # as versions before row blocks wrote and read it
+            del document["rows_per_block"]
+        return document | {"kind": ROWS_KIND if self.rows_per_block else INDEX_KIND}
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Self:
         """Parse a definition."""
         # checked first, because another kind may have other fields
-        check_known("index", document["kind"], INDEX_KIND)
         plain = dict(document)
+        kind = plain.pop("kind")
+        _check_kind(kind)
+        if kind == INDEX_KIND:
+            plain = {"rows_per_block": 0} | plain
         columns = tuple(KeyColumn(**checked(KeyColumn, column)) for column in plain.pop("columns"))
         read = cls(**checked(cls, plain, skip={"columns"}), columns=columns)
         if not columns or not 0 < read.absent_hits <= 1:
             raise ValueError("it has no columns, or absent_hits is not above 0 and up to 1")
+        if bool(read.rows_per_block) != (kind == ROWS_KIND):
+            raise ValueError(f"rows_per_block of the kind {kind} is {read.rows_per_block}")
         return read
 
 
@@ -116,17 +132,23 @@ class CatalogueEntry:
     files: int
     records: int
     root: int = 0
-    unit: str = UNIT
+    unit: Unit = DATA_FILE
+
+    @property
+    def most_units(self) -> int:
+        """Upper bound of its ordinals."""
+        return self.unit.most(files=self.files, records=self.records)
 
     def to_json(self) -> dict[str, Any]:
         """Return the entry as a JSON object."""
-        return asdict(self)
+        return asdict(self) | {"unit": str(self.unit)}
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Self:
         """Parse an entry."""
-        check_known("unit", document["unit"], UNIT)
-        entry = cls(**checked(cls, document))
+        plain = dict(document)
+        unit = Unit.parse(plain.pop("unit"))
+        entry = cls(**checked(cls, plain, skip={"unit"}), unit=unit)
         if not _CATALOGUE.fullmatch(entry.path):
             raise ValueError("its path leads outside the index")
         return entry
@@ -177,14 +199,14 @@ class SegmentEntry:
         return entry
 
 
-def check_known(what: str, document: Any, known: str) -> None:
-    """Refuse a value that only a newer version of lakesieve knows."""
-    if not isinstance(document, str):
-        raise ValueError(f"the {what} is {document!r}")
-    if document != known:
+def _check_kind(kind: Any) -> None:
+    """Refuse an index of a kind that only a newer version of lakesieve knows."""
+    if not isinstance(kind, str):
+        raise ValueError(f"the kind is {kind!r}")
+    if kind not in (INDEX_KIND, ROWS_KIND):
         raise IndexFormatError(
-            f"The index has the {what} {document!r}; this version of lakesieve reads only "
-            f"{known!r}.",
+            f"The index has the kind {kind!r}; this version of lakesieve reads only "
+            f"{INDEX_KIND!r} and {ROWS_KIND!r}.",
             kind=ErrorKind.TOO_NEW,
             hint="Upgrade lakesieve. Queries read every file until then.",
         )

@@ -21,7 +21,9 @@ from lakesieve.index.result import (
     TradeOffInfo,
     VerifiedRows,
 )
+from lakesieve.index.row_ranges import ALL_ROWS, Candidates, RowRanges
 from lakesieve.index.scan_decision import (
+    JudgedFiles,
     KeepLeaf,
     KeepNode,
     KeepTree,
@@ -35,7 +37,9 @@ from lakesieve.index.shown import ShownList
 from lakesieve.index.table_info import TableStatus
 
 __all__ = [
+    "ALL_ROWS",
     "BuildProgress",
+    "Candidates",
     "CloneResult",
     "CommitInfo",
     "CompactionResult",
@@ -43,6 +47,7 @@ __all__ = [
     "Index",
     "IndexInfo",
     "IndexRegistry",
+    "JudgedFiles",
     "KeepLeaf",
     "KeepNode",
     "KeepTree",
@@ -51,6 +56,7 @@ __all__ = [
     "ReasonCode",
     "RefreshResult",
     "RowChange",
+    "RowRanges",
     "ScanDecision",
     "ShownList",
     "TablePruning",

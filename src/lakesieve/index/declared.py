@@ -27,6 +27,7 @@ class DeclaredIndex:
         budget: As for :func:`lakesieve.create_index`, like all fields; empty for exact blocks.
         absent_hits: Share of look-ups of absent values that may find a file.
         compaction: The highest number of deltas, or ``auto``.
+        rows_per_block: Rows of a block, 0 for whole data files, or ``auto``.
     """
 
     columns: tuple[str, ...]
@@ -34,6 +35,7 @@ class DeclaredIndex:
     budget: str = ""
     absent_hits: float = ABSENT_HITS
     compaction: str = COMPACTION
+    rows_per_block: int | str = "auto"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +65,7 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
     "budget": (str,),
     "absent_hits": (int, float),
     "compaction": (str, int),
+    "rows_per_block": (str, int),
     "location": (str,),
     "all_refs": (bool,),
     "convert_deletes": (bool,),

@@ -116,8 +116,9 @@ def define(
     budget: str | None,
     absent_hits: float,
     compaction: str,
+    rows_per_block: int = 0,
 ) -> IndexDefinition:
-    """Make the definition of an index."""
+    """Make the definition of an index. ``rows_per_block`` is 0 for whole data files."""
     if not 0 < absent_hits <= 1:
         raise InvalidInputError(
             f"absent_hits={absent_hits!r} is not a share.",
@@ -146,6 +147,7 @@ def define(
         budget="" if budget is None else str(Budget.parse(budget)),
         absent_hits=float(absent_hits),
         compaction=compaction,
+        rows_per_block=rows_per_block,
     )
 
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from lakesieve.index.opened import OpenedIndex
+    from lakesieve.index.row_ranges import RowRanges
     from lakesieve.predicate import Expr
     from lakesieve.tables import Column, TableReader, TableVersion
 
@@ -43,12 +44,14 @@ class MatchingFiles:
     Args:
         by_format: Whether the format's own statistics leave each live file.
         keep: Whether each live file must be read: indexes and statistics both leave it.
+        rows: The rows to read, by the position of their live file; ``None`` for all rows.
         uncovered: How many of the files that must be read no index has seen; 0 where no index
             takes part.
     """
 
     by_format: np.ndarray
     keep: np.ndarray
+    rows: RowRanges | None
     uncovered: int
     planned: ScanDecision
     reasons: tuple[Reason, ...]
@@ -72,9 +75,9 @@ def matching_files(
     columns = table.columns(version)
     planned = plan(columns, expression, indexes, table.uuid, strict=strict, timezone=timezone)
     by_format, unread = _by_format(table, version, expression, live, timezone)
-    by_index, covered = planned.plan.of(live)
-    keep = by_index & by_format
-    uncovered = int((keep & ~covered).sum()) if planned.plan.indexes else 0
+    judged = planned.plan.of(live)
+    keep = judged.keep & by_format
+    uncovered = int((keep & ~judged.covered).sum()) if planned.plan.indexes else 0
     reasons = [*_with_next_step(planned, table.name, columns), *unread]
     if uncovered:
         detail = uncovered_detail(uncovered)
@@ -82,6 +85,7 @@ def matching_files(
     return MatchingFiles(
         by_format=by_format,
         keep=keep,
+        rows=judged.rows,
         uncovered=uncovered,
         planned=planned,
         reasons=tuple(reasons),
@@ -166,6 +170,7 @@ def find(
     shown = files.column("location") if "location" in files.column_names else live
     return FileMatches(
         paths=shown.filter(pa.array(matches.keep)).to_pylist(),
+        row_ranges=_row_ranges(matches, live),
         total=len(live),
         left_by_format=int(matches.by_format.sum()),
         uncovered=matches.uncovered,
@@ -176,3 +181,26 @@ def find(
         indexes=matches.planned.plan.used,
         condition=to_sql(matches.planned.row_filter, column_types(columns)),
     )
+
+
+def _row_ranges(
+    matches: MatchingFiles, live: pa.ChunkedArray
+) -> tuple[tuple[tuple[int, int], ...] | None, ...] | None:
+    """Return the rows to read of each kept file, or ``None`` if no index names rows."""
+    if matches.rows is None:
+        return None
+    # the last block of a file ends with the file, whose rows its index knows
+    records = np.zeros(len(live), np.int64)
+    for index in matches.planned.plan.indexes:
+        numbers = index.numbers(live)
+        records[numbers >= 0] = index.records()[numbers[numbers >= 0]]
+    rows = matches.rows
+    listed = ~rows.is_whole
+    files = rows.files[listed]
+    first, end = (part[listed] for part in rows.rows)
+    ranges: dict[int, list[tuple[int, int]]] = {}
+    ends = np.minimum(end, records[files])
+    for file, start, stop in zip(files.tolist(), first.tolist(), ends.tolist(), strict=True):
+        ranges.setdefault(file, []).append((start, stop))
+    kept = np.flatnonzero(matches.keep).tolist()
+    return tuple(tuple(ranges[file]) if file in ranges else None for file in kept)

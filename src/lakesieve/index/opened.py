@@ -1,4 +1,4 @@
-"""An opened index, which answers which of its data files may hold a value of given ranges."""
+"""An opened index, which answers which data files, and which rows, may hold a value of ranges."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakesieve.errors import corrupt
 from lakesieve.index.key_ranges import KeyRanges
-from lakesieve.sieve import VALUES, successor, wide_code
+from lakesieve.index.row_ranges import ALL_ROWS, Candidates, RowRanges
+from lakesieve.sieve import VALUES, distinct, successor, wide_code
 from lakesieve.store import (
     IN_ORDER_BYTES,
     BlockCache,
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
     from lakesieve.sieve import Code
     from lakesieve.storage import Storage
     from lakesieve.store import IndexStore, Snapshot
+
+# with more row blocks than this, an answer names whole files
+_MANY_BLOCKS = 4_000_000
 
 # commands ask the same question twice, and remembering an answer is cheaper than reading again
 _MANY_RANGES = 256
@@ -101,6 +106,12 @@ class OpenedIndex:
         numbers: np.ndarray = pc.fill_null(rows, -1).to_numpy(zero_copy_only=False)
         return numbers
 
+    def records(self) -> np.ndarray:
+        """Return the rows of each covered file, by number."""
+        tables = [self.loader.catalogue(entry) for entry in self.snapshot.catalogues]
+        parts = [table.column("records").to_numpy() for table in tables]
+        return np.concatenate([np.zeros(0, np.int64), *parts])
+
     def files(self) -> list[tuple[str, int]]:
         """Return the id and number of files of each catalogue, in the order of the numbering."""
         return [(entry.id, entry.files) for entry in self.snapshot.catalogues]
@@ -110,55 +121,92 @@ class OpenedIndex:
         entry = next(entry for entry in self.snapshot.catalogues if entry.id == catalogue)
         return self.loader.digests(entry, secret)
 
-    def may_match(self, ranges: Ranges) -> np.ndarray | None:
-        """Return which covered files may hold a value of the ranges.
+    def may_match(self, ranges: Ranges) -> Candidates | None:
+        """Return which covered files, and which of their rows, may hold a value of the ranges.
 
-        Returns:
-            One boolean for each covered file; ``None`` if the look-up would read too much of the
-            index.
+        The result is ``None`` if the look-up would read too much of the index.
         """
         self.check()
-        mask = np.zeros(sum(self.loader.files.values()), dtype=bool)
-        if not len(mask):
-            return mask
-        if ranges.nulls:
-            mask |= self.flagged("has_null")
         if ranges.intervals == ((None, None),):
-            mask |= self.flagged("has_value")
-            return mask
+            mask = self.flagged("has_value")
+            return Candidates(keep=mask | self.flagged("has_null") if ranges.nulls else mask)
+        parts: list[Candidates] = []
         if ranges.intervals:
             many = len(ranges.intervals) >= _MANY_RANGES
             matches = self._remembered(ranges) if many else self._holding(ranges)
             if matches is None:
                 return None
-            mask[matches] = True
-        return mask
+            parts.append(matches)
+        if ranges.nulls:
+            # the catalogue knows of each file whether it has a null, but not in which rows
+            parts.append(Candidates(keep=self.flagged("has_null")))
+        if not parts:
+            return Candidates(keep=np.zeros(sum(self.loader.files.values()), bool))
+        return Candidates.joined(parts, every=False)
 
     def check(self) -> None:
         """Check that the catalogues on local disk have not been changed or deleted."""
         for entry in self.snapshot.catalogues:
             self.loader.flags(entry)
 
-    def _remembered(self, ranges: Ranges) -> np.ndarray | None:
+    def _remembered(self, ranges: Ranges) -> Candidates | None:
         """Answer from the cache if possible. A state never changes, so its answers never change."""
 
-        def make() -> tuple[np.ndarray | None, int]:
+        def make() -> tuple[Candidates | None, int]:
             matches = self._holding(ranges)
-            size = 0 if matches is None else matches.nbytes
+            size = 0 if matches is None else matches.keep.nbytes
+            if matches is not None and matches.rows is not None:
+                size += matches.rows.starts.nbytes + matches.rows.ends.nbytes
             return matches, 1000 + 200 * len(ranges.intervals) + size
 
-        held: np.ndarray | None = self.loader.cache.get((self.identity, ranges), make)
+        held: Candidates | None = self.loader.cache.get((self.identity, ranges), make)
         return held
 
-    def _holding(self, ranges: Ranges) -> np.ndarray | None:
-        """Return the covered files that may hold a code of the intervals, by catalogue."""
+    def _holding(self, ranges: Ranges) -> Candidates | None:
+        """Return the covered files and rows that may hold a code of the intervals."""
         ordinals_by_catalogue = self.reader.lookup(ranges.intervals)
         if ordinals_by_catalogue is None:
             return None
-        nothing = np.zeros(0, np.int64)
-        return np.concatenate(
-            [nothing, *(self._offsets[name] + n for name, n in ordinals_by_catalogue.items())]
-        )
+        keep = np.zeros(sum(self.loader.files.values()), bool)
+        rows = self.definition.rows_per_block
+        starts: list[np.ndarray] = [np.zeros(0, np.int64)]
+        ends: list[np.ndarray] = [np.zeros(0, np.int64)]
+        numbers: list[np.ndarray] = [np.zeros(0, np.int64)]
+        for name, ordinals in ordinals_by_catalogue.items():
+            files = self._files_of(name, ordinals)
+            keep[files] = True
+            if rows:
+                firsts = self._first_ordinals(name)
+                at = files - self._offsets[name]
+                starts.append((ordinals - firsts[at]) * rows)
+                # the last block has all rows to the end of its file
+                is_last = ordinals + 1 == firsts[at + 1]
+                ends.append(np.where(is_last, ALL_ROWS, starts[-1] + rows))
+                numbers.append(files)
+        if not rows or sum(map(len, numbers)) > _MANY_BLOCKS:
+            return Candidates(keep=keep)
+        first = np.concatenate(starts)
+        if first.max(initial=0) > ALL_ROWS - rows:
+            # more rows in one file than a range can name
+            return Candidates(keep=keep)
+        blocks = RowRanges.of(np.concatenate(numbers), first, np.concatenate(ends))
+        return Candidates.of_rows(blocks, len(keep))
+
+    def _first_ordinals(self, catalogue: str) -> np.ndarray:
+        """Return the first ordinal of each data file of a catalogue, and the end of the last."""
+        entry = next(entry for entry in self.snapshot.catalogues if entry.id == catalogue)
+        return self.loader.first_ordinals(entry)
+
+    def _files_of(self, catalogue: str, ordinals: np.ndarray) -> np.ndarray:
+        """Return the number of each ordinal's data file."""
+        first = self._offsets[catalogue]
+        if not self.definition.rows_per_block:
+            return first + ordinals.astype(np.int64)
+        firsts = self._first_ordinals(catalogue)
+        if ordinals.max(initial=-1) >= firsts[-1]:
+            raise corrupt("segments/", "an ordinal is not in the catalogue")
+        files: np.ndarray = first + np.searchsorted(firsts, ordinals, side="right") - 1
+        return files
 
     def key_sample(self, count: int) -> pa.Array | None:
         """Return a sample of ascending, evenly spread key codes, or ``None`` without keys."""
@@ -174,11 +222,9 @@ class OpenedIndex:
         lows: list[Code | None] = [None] * files
         highs: list[Code | None] = [None] * files
         for entry in self.snapshot.segments:
-            first = self._offsets[entry.catalogue]
             for ordinals, low, high in file_bounds(self.loader, entry):
-                parts = (ordinals.tolist(), low.to_pylist(), high.to_pylist())
-                for ordinal, lowest, end in zip(*parts, strict=True):
-                    at = first + ordinal
+                numbers = self._files_of(entry.catalogue, ordinals).tolist()
+                for at, lowest, end in zip(numbers, low.to_pylist(), high.to_pylist(), strict=True):
                     lows[at] = _less(lows[at], lowest)
                     above = successor(end) if end == entry.key_max else end
                     highs[at] = _less(highs[at], above, most=True)
@@ -207,26 +253,35 @@ class OpenedIndex:
         return self._numbered(self.reader.spans(codes, ends))
 
     def shared_keys(self, segment: int, live: np.ndarray) -> Iterator[tuple[KeyRanges, np.ndarray]]:
-        """Yield the keys of a segment that several live files may hold, part by part.
+        """Yield the keys of a segment that several units of live files may hold, part by part.
 
         Yields:
             Ranges of key codes, and the numbers of the files that may hold one of them.
         """
         entry = self.snapshot.segments[segment]
-        first = self._offsets[entry.catalogue]
-        own = live[first : first + self.loader.files[entry.catalogue]]
+        name = entry.catalogue
+        first = self._offsets[name]
+        own = live[first : first + self.loader.files[name]]
+        if self.definition.rows_per_block:
+            own = np.repeat(own, np.diff(self._first_ordinals(name)))
         for lows, highs, ordinals in shared_keys(self.loader, entry, own):
-            yield KeyRanges(lows=lows, highs=highs), ordinals.astype(np.int64) + first
+            yield KeyRanges(lows=lows, highs=highs), distinct(self._files_of(name, ordinals))
 
     def _numbered(
         self, by_catalogue: dict[str, tuple[np.ndarray, np.ndarray]]
     ) -> tuple[np.ndarray, np.ndarray]:
         nothing = np.zeros(0, np.int64)
-        which = [nothing, *(keys for keys, _ in by_catalogue.values())]
-        files = [
-            nothing,
-            *(self._offsets[name] + units for name, (_, units) in by_catalogue.items()),
-        ]
+        which = [nothing]
+        files = [nothing]
+        for name, (keys, ordinals) in by_catalogue.items():
+            numbers = self._files_of(name, ordinals)
+            if self.definition.rows_per_block:
+                # the blocks of a file follow one another, so its pairs with a key are adjacent
+                again = (keys[1:] == keys[:-1]) & (numbers[1:] == numbers[:-1])
+                is_new = np.concatenate(([True] * bool(len(keys)), ~again))
+                keys, numbers = keys[is_new], numbers[is_new]  # noqa: PLW2901 - the same pairs
+            which.append(keys)
+            files.append(numbers)
         return np.concatenate(which), np.concatenate(files)
 
     def flagged(self, column: str) -> np.ndarray:
@@ -234,7 +289,7 @@ class OpenedIndex:
 
         Args:
             column: ``has_null``, ``has_value`` or ``repeats``. A file with ``repeats`` may have a
-                key in several rows.
+                key in several rows of one unit.
         """
         tables = [self.loader.flags(entry) for entry in self.snapshot.catalogues]
         # if it is unknown, a key may repeat

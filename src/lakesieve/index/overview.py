@@ -264,13 +264,13 @@ def budget_curve(index: OpenedIndex) -> list[BudgetPoint]:
         return []
     at = np.repeat(np.arange(len(sizes)), sizes)
     ordinals = blocks.ordinals[: len(at)]
-    files = dict(index.files())[entry.catalogue]
+    units = opened.footer.unit_count
 
     def measure(tried: Blocks) -> int:
-        return len(encode_segment(tried, unit_count=files)[0])
+        return len(encode_segment(tried, unit_count=units)[0])
 
     keys = blocks.keys.take(pa.array(at))
-    found = trade_offs(keys, ordinals, unit_count=files, measure=measure)
+    found = trade_offs(keys, ordinals, unit_count=units, measure=measure)
     exact = found[0].size
     points = sorted((point.size / exact, point.false_units) for point in found)
     best: list[BudgetPoint] = []

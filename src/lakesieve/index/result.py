@@ -29,6 +29,9 @@ class FileMatches(Shown):
         predicate: The predicate as given.
         indexes: Names of the indexes that were used.
         condition: What was looked up of the predicate, as SQL; ``TRUE`` if nothing was.
+        row_ranges: For each of ``paths`` the rows that can match, as pairs of the first row in the
+            file and the row behind the last, or ``None`` for all rows; ``None`` without an index
+            of row blocks.
 
     Examples:
         >>> matches = orders.find_files("customer = 4711")
@@ -46,6 +49,7 @@ class FileMatches(Shown):
     predicate: str
     indexes: tuple[str, ...]
     condition: str = ""
+    row_ranges: tuple[tuple[tuple[int, int], ...] | None, ...] | None = None
 
     def __str__(self) -> str:
         """Return the answer in a few lines for a person."""
@@ -78,7 +82,7 @@ class IndexInfo(Shown):
         files: Data files covered.
         rows: Rows of those files.
         keys: Distinct keys, summed over segments.
-        pairs: Distinct (key, file) pairs.
+        pairs: Distinct pairs of a key and a data file, or a row block.
         blocks: Blocks of its segments.
         segments: Segments.
         bytes: Bytes of its segments and file catalogues.
@@ -86,6 +90,7 @@ class IndexInfo(Shown):
         table_version: The table version that was indexed last.
         budget: What it may cost or how wrong it may be; none for an exact index.
         compaction: How many deltas there may be before they are merged, or ``auto``.
+        rows_per_block: Rows of a block; ``None`` for an index of whole data files.
         live_files: Data files of the table's current version; ``None`` here and below where
             freshness was not asked for.
         covered_files: How many of the live data files the index covers.
@@ -116,6 +121,7 @@ class IndexInfo(Shown):
     table_version: str
     budget: str
     compaction: str
+    rows_per_block: int | None = None
     live_files: int | None = None
     covered_files: int | None = None
     committed_at: str | None = None
@@ -142,6 +148,7 @@ class IndexInfo(Shown):
             table_version=snapshot.version_id,
             budget=definition.budget,
             compaction=definition.compaction,
+            rows_per_block=definition.rows_per_block or None,
             **totals,
         )
 

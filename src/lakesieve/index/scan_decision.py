@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from lakesieve.index.definition import type_by_name
 from lakesieve.index.key_filters import UsableIndex, on_keys
 from lakesieve.index.reasons import READ_FAILURES, Reason, ReasonCode, broken_index
+from lakesieve.index.row_ranges import Candidates, RowRanges
 from lakesieve.predicate import (
     AllOf,
     AlwaysFalse,
@@ -41,16 +42,19 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class KeepLeaf:
+class KeepLeaf(Candidates):
     """Which of the data files that an index covers must be read, by one of its answers.
 
     Args:
         index: The number of the index in the plan.
-        keep: One element a covered file, in the index's numbering.
     """
 
     index: int
-    keep: np.ndarray
+
+    @classmethod
+    def of_index(cls, index: int, candidates: Candidates) -> Self:
+        """Return the answer of an index of the plan."""
+        return cls(index=index, keep=candidates.keep, rows=candidates.rows)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -95,18 +99,66 @@ class KeepTree:
         """Whether it can leave files out."""
         return bool(self.indexes) and not _keeps_all(self.keep)
 
-    def of(self, paths: pa.Array | pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
-        """Return which files must be read, and which some index covers, by their paths."""
+    def of(self, paths: pa.Array | pa.ChunkedArray) -> JudgedFiles:
+        """Judge data files by their paths."""
         return self.of_numbers([index.numbers(paths) for index in self.indexes], len(paths))
 
-    def of_numbers(
-        self, numbers: Sequence[np.ndarray], count: int
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def of_numbers(self, numbers: Sequence[np.ndarray], count: int) -> JudgedFiles:
         """Judge files as :meth:`of` does, by the numbers that each index has for them, or -1."""
         covered = np.zeros(count, bool)
         for at in numbers:
             covered |= at >= 0
-        return _judged(self.keep, numbers, count) | ~covered, covered
+        keep = _judged(self.keep, numbers, count) | ~covered
+        if not _has_rows(self.keep):
+            return JudgedFiles(keep=keep, covered=covered)
+        kept = np.flatnonzero(keep)
+        rows = _judged_rows(self.keep, numbers, kept)
+        uncovered = RowRanges.whole(kept[~covered[kept]])
+        rows = RowRanges.united([rows, uncovered])
+        # two indexes may name rows of one file that have none in common
+        keep = np.zeros(count, bool)
+        keep[rows.files] = True
+        return JudgedFiles(keep=keep, covered=covered, rows=rows)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class JudgedFiles:
+    """Which of some data files must be read.
+
+    Args:
+        keep: Whether each file must be read.
+        covered: Whether some index covers each file.
+        rows: The rows that must be read, by the position of their file; ``None`` for all rows of
+            the files.
+    """
+
+    keep: np.ndarray
+    covered: np.ndarray
+    rows: RowRanges | None = None
+
+
+def _has_rows(part: KeepLeaf | KeepNode) -> bool:
+    """Return whether an answer names rows and not only files."""
+    if isinstance(part, KeepLeaf):
+        return part.rows is not None
+    return any(_has_rows(arg) for arg in part.args)
+
+
+def _judged_rows(
+    part: KeepLeaf | KeepNode, numbers: Sequence[np.ndarray], kept: np.ndarray
+) -> RowRanges:
+    """Return the rows that a part keeps of some files, given by their ascending positions."""
+    if isinstance(part, KeepLeaf):
+        at = numbers[part.index][kept]
+        positions = np.full(len(part.keep), -1)
+        positions[at[at >= 0]] = kept[at >= 0]
+        of_index = part.row_ranges.renumbered(positions)
+        # files outside this index match: it has not seen them
+        return RowRanges.united([of_index, RowRanges.whole(kept[at < 0])])
+    if not part.args:
+        return RowRanges.whole(kept if part.every else kept[:0])
+    rows = [_judged_rows(arg, numbers, kept) for arg in part.args]
+    return RowRanges.shared(rows) if part.every else RowRanges.united(rows)
 
 
 def _judged(part: KeepLeaf | KeepNode, numbers: Sequence[np.ndarray], count: int) -> np.ndarray:
@@ -128,7 +180,7 @@ def _judged(part: KeepLeaf | KeepNode, numbers: Sequence[np.ndarray], count: int
 def _keeps_all(part: KeepLeaf | KeepNode) -> bool:
     """Return whether it is plain that a part leaves nothing out."""
     if isinstance(part, KeepLeaf):
-        return bool(part.keep.all())
+        return part.rows is None and bool(part.keep.all())
     answers = [_keeps_all(arg) for arg in part.args]
     return all(answers) if part.every else any(answers)
 
@@ -304,16 +356,16 @@ def keep_tree(
         visit(index)
         try:
             index.check()
-            masks = [index.may_match(leaf.ranges) for leaf in own]
+            found = [index.may_match(leaf.ranges) for leaf in own]
         except READ_FAILURES as error:
             reasons.append(broken_index(index.definition.name, error))
             continue
-        answered = [(leaf, mask) for leaf, mask in zip(own, masks, strict=True) if mask is not None]
+        answered = [(leaf, one) for leaf, one in zip(own, found, strict=True) if one is not None]
         if len(answered) < len(own):
             known = {leaf for leaf, _ in answered}
             reasons.append(_too_large(index, [leaf for leaf in own if leaf not in known]))
         if answered or not own:
-            answers |= {leaf: KeepLeaf(index=len(used), keep=mask) for leaf, mask in answered}
+            answers |= {leaf: KeepLeaf.of_index(len(used), one) for leaf, one in answered}
             used.append(index)
     visit(None)
     if not used:
@@ -380,16 +432,16 @@ def _keep(rows: RowFilter, answers: Mapping[ColumnRanges, KeepLeaf]) -> KeepLeaf
 
 def _joined(args: Sequence[KeepLeaf | KeepNode], *, every: bool) -> KeepLeaf | KeepNode:
     """Join parts; leaves of one index become one, as they judge the same files."""
-    by_index: dict[int, np.ndarray] = {}
+    by_index: dict[int, list[Candidates]] = {}
     others: list[KeepLeaf | KeepNode] = []
     for arg in args:
-        if not isinstance(arg, KeepLeaf):
-            if arg is not (_ANYTHING if every else _NOTHING):
-                others.append(arg)
-        elif arg.index not in by_index:
-            by_index[arg.index] = arg.keep
-        else:
-            held = by_index[arg.index]
-            by_index[arg.index] = held & arg.keep if every else held | arg.keep
-    parts = [*(KeepLeaf(index=number, keep=keep) for number, keep in by_index.items()), *others]
+        if isinstance(arg, KeepLeaf):
+            by_index.setdefault(arg.index, []).append(arg)
+        elif arg is not (_ANYTHING if every else _NOTHING):
+            others.append(arg)
+    leaves = (
+        KeepLeaf.of_index(number, Candidates.joined(own, every=every))
+        for number, own in by_index.items()
+    )
+    parts = [*leaves, *others]
     return parts[0] if len(parts) == 1 else KeepNode(every=every, args=tuple(parts))

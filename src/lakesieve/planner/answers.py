@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakesieve.index import KeepLeaf, KeepNode, Reason
+from lakesieve.index import ALL_ROWS, KeepLeaf, KeepNode, Reason
 from lakesieve.planner.requests import PROTOCOL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from lakesieve.index import KeepTree
+    from lakesieve.index import KeepTree, RowRanges
+
+_ROWS_END = 2**63 - 1
+"""End of a range that reaches to the end of its file."""
 
 
 def answer(**fields: Any) -> str:
@@ -48,11 +51,24 @@ def kept_files(plan: KeepTree) -> dict[str, Any]:
 
 def _tree(part: KeepLeaf | KeepNode) -> dict[str, Any]:
     if isinstance(part, KeepLeaf):
-        bits = np.packbits(part.keep, bitorder="little").tobytes()
-        return {"index": part.index, "keep": base64.b64encode(bits).decode("ascii")}
+        leaf = {"index": part.index, "keep": _packed(np.packbits(part.keep, bitorder="little"))}
+        return leaf if part.rows is None else leaf | _rows(part.keep, part.rows)
     if not part.args and not part.every:
         return {"op": "none"}
     return {"op": "and" if part.every else "or", "args": [_tree(arg) for arg in part.args]}
+
+
+def _rows(keep: np.ndarray, rows: RowRanges) -> dict[str, str]:
+    """Write the rows to read of each kept file, none for a whole file."""
+    listed = ~rows.is_whole
+    counts = np.bincount(rows.files[listed], minlength=len(keep))[keep]
+    first, end = (part[listed] for part in rows.rows)
+    pairs = np.column_stack([first, np.where(end == ALL_ROWS, _ROWS_END, end)])
+    return {"counts": _packed(counts.astype("<u4")), "rows": _packed(pairs.astype("<i8"))}
+
+
+def _packed(values: np.ndarray) -> str:
+    return base64.b64encode(values.tobytes()).decode("ascii")
 
 
 def _coded(reason: Reason) -> dict[str, str]:

@@ -49,12 +49,17 @@ def _(result: IndexInfo) -> Facts:
         *_freshness(result),
         ("covers", f"{plural(result.files, 'file')}, {plural(result.rows, 'row')}"),
         ("keys", count(result.keys)),
-        ("key-file pairs", count(result.pairs)),
+        ("unit", _unit(result.rows_per_block)),
+        ("key-unit pairs" if result.rows_per_block else "key-file pairs", count(result.pairs)),
         ("blocks", f"{count(result.blocks)} in {plural(result.segments, 'segment')}"),
         ("size", f"{size(result.bytes)}, {result.bits_per_row:.2f} bits a row"),
         ("budget", result.budget or "none: exact"),
         ("compaction", result.compaction),
     ]
+
+
+def _unit(rows: int | None) -> str:
+    return "data files" if rows is None else f"row blocks of {plural(rows, 'row')}"
 
 
 def _freshness(result: IndexInfo) -> Facts:

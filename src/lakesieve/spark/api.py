@@ -6,6 +6,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, UnsupportedError
+from lakesieve.format import DATA_FILE
 from lakesieve.index import RefreshResult, ShownList, TradeOffInfo
 from lakesieve.index.access import no_index
 from lakesieve.index.definition import column_names, key_columns
@@ -157,7 +158,7 @@ def trade_offs(
     source = Source.whole(opened, version, keys)
     names = ", ".join(column_names(columns))
     with Watch(spark, progress, f"lakesieve: budgets of {table} on {names}") as watch:
-        points = draw_curve(spark, source.counted(rule), watch)
+        points = draw_curve(spark, source.counted(rule), watch, DATA_FILE)
     return ShownList(TradeOffInfo(**point) for point in points)
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError
 from lakesieve.index.definition import column_names, default_name, define, key_columns
 from lakesieve.sieve import ABSENT_HITS
 from lakesieve.spark.build.indexing import add_files, failure
-from lakesieve.spark.build.source import IndexBuild, Source, read_for
+from lakesieve.spark.build.row_blocks import unit_of
+from lakesieve.spark.build.source import IndexBuild, Source, distinct_columns
 from lakesieve.spark.index import SparkIndex
 from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.session.access import access_by
@@ -21,8 +23,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakesieve.index import BuildProgress
-    from lakesieve.spark.tables import SparkTable
-    from lakesieve.tables import TableVersion
 
 __all__ = ["create_index", "create_indexes"]
 
@@ -37,6 +37,7 @@ def create_index(
     budget: str | None = None,
     absent_hits: float = ABSENT_HITS,
     compaction: str = COMPACTION,
+    rows_per_block: int | str | None = "auto",
     progress: Callable[[BuildProgress], None] | None = None,
 ) -> SparkIndex:
     """Index one or several columns of a table: every live data file of its current version.
@@ -55,6 +56,9 @@ def create_index(
         absent_hits: Share of look-ups of values that are not there which may find a data file.
         compaction: How many refreshes may add a delta before they are merged: a number, 0 to merge
             at every refresh, or ``"auto"`` to follow the table, 0 where it copies on write.
+        rows_per_block: Rows of a block, for an index that tells which rows of a file can match;
+            ``None`` for an index of whole data files; ``"auto"`` chooses row blocks of 20,000 rows
+            if the data files have 32 MB or more on average.
         progress: Called with each :class:`BuildProgress`, from another thread.
 
     Returns:
@@ -79,6 +83,7 @@ def create_index(
         budget=budget,
         absent_hits=absent_hits,
         compaction=compaction,
+        rows_per_block=rows_per_block,
         progress=progress,
     )
     return index
@@ -94,6 +99,7 @@ def create_indexes(
     budget: str | None = None,
     absent_hits: float = ABSENT_HITS,
     compaction: str = COMPACTION,
+    rows_per_block: int | str | None = "auto",
     progress: Callable[[BuildProgress], None] | None = None,
 ) -> list[SparkIndex]:
     """Make several indexes of a table as :func:`create_index` does, in one scan of its data files.
@@ -110,6 +116,7 @@ def create_indexes(
         budget: As for :func:`create_index`, of each.
         absent_hits: As for :func:`create_index`, of each.
         compaction: As for :func:`create_index`, of each.
+        rows_per_block: As for :func:`create_index`, of each.
         progress: Called with each :class:`BuildProgress` over all, from another thread.
 
     Returns:
@@ -128,46 +135,47 @@ def create_indexes(
     """
     installed_rule(spark)
     opened = open_table(spark, table)
-    reader = opened.reader
-    version = reader.version()
+    reader, version = opened.reader, opened.reader.version()
     # a string is one index on one column
-    given = [columns] if isinstance(columns, str) else columns
-    names_of_each = [column_names(each) for each in given]
+    lists = [columns] if isinstance(columns, str) else columns
+    names_of_each = list(map(column_names, lists))
     keys = [key_columns(reader, version, each) for each in names_of_each]
     chosen = _chosen_names(names_of_each, names)
-    definitions = [
-        define(reader, key, name, budget=budget, absent_hits=absent_hits, compaction=compaction)
-        for key, name in zip(keys, chosen, strict=True)
-    ]
     access = access_by(spark)
     roots = [access.new_storage(reader, name, location) for name in chosen]
+    source = Source.whole(opened, version, distinct_columns(keys))
+    rows = unit_of(opened, source.files, rows_per_block).rows
+    how: dict[str, Any] = {
+        "absent_hits": absent_hits,
+        "compaction": compaction,
+        "rows_per_block": rows,
+    }
+    define_one = partial(define, reader, budget=budget, **how)
     builds = [
-        IndexBuild(definition=definition, store=IndexStore(root), columns=key)
-        for definition, root, key in zip(definitions, roots, keys, strict=True)
+        IndexBuild(definition=define_one(key, name), store=IndexStore(root), columns=key)
+        for key, name, root in zip(keys, chosen, roots, strict=True)
     ]
     if builds:
-        _build(spark, opened, version, builds, progress)
+        _build(spark, source, builds, progress)
     return [SparkIndex(spark, opened, root) for root in roots]
 
 
 def _build(
     spark: SparkSession,
-    table: SparkTable,
-    version: TableVersion,
+    source: Source,
     builds: Sequence[IndexBuild],
     progress: Callable[[BuildProgress], None] | None,
 ) -> None:
     """Add all data files of a version to new indexes."""
     # they lie side by side in one store
     builds[0].store.storage.probe()
-    source = Source.whole(table, version, read_for(builds))
     keys = (", ".join(key.name for key in build.definition.columns) for build in builds)
     add_files(
         spark,
         source,
         builds,
         operation="create",
-        description=f"lakesieve: index {table.reader.name} on {'; '.join(keys)}",
+        description=f"lakesieve: index {source.table.reader.name} on {'; '.join(keys)}",
         progress=progress,
     )
     error = failure({build.definition.name: build.error for build in builds})

@@ -220,6 +220,7 @@ class _TableRound:
                     budget=first.budget or None,
                     absent_hits=first.absent_hits,
                     compaction=first.compaction,
+                    rows_per_block=first.rows_per_block or None,
                 )
             except InvalidInputError as error:
                 if error.kind is not ErrorKind.INDEX_EXISTS:
@@ -345,6 +346,9 @@ def _differing(
             "absent_hits": (definition.absent_hits, declaration.absent_hits),
             "compaction": (definition.compaction, declaration.compaction),
         }
+        if declaration.rows_per_block != "auto":
+            rows = (definition.rows_per_block, declaration.rows_per_block)
+            settings["rows_per_block"] = rows
         for setting, (present, value) in settings.items():
             if str(present).lower() != str(value).lower():
                 detail = f"{setting} is {present or 'none'}, declared is {value or 'none'}"
@@ -355,7 +359,7 @@ def _alike(wanted: Sequence[DeclaredIndex]) -> list[list[DeclaredIndex]]:
     """Group indexes with the same settings, which one scan can build."""
     groups: dict[tuple[object, ...], list[DeclaredIndex]] = {}
     for index in wanted:
-        settings = (index.budget, index.absent_hits, index.compaction)
+        settings = (index.budget, index.absent_hits, index.compaction, index.rows_per_block)
         groups.setdefault(settings, []).append(index)
     return list(groups.values())
 

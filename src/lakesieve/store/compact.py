@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakesieve.defaults import COMPACTION
-from lakesieve.errors import ErrorKind, InvalidInputError
+from lakesieve.errors import ErrorKind, InvalidInputError, corrupt
 from lakesieve.format import catalogue_id
 from lakesieve.sieve import merge_streams, successor
 from lakesieve.store.cache import BlockCache
@@ -117,13 +117,18 @@ def compaction_changes(
     segments = [entry for entry in snapshot.segments if entry.catalogue in names]
     # every part is read once, so a cache would not help
     loader = SegmentLoader(store.storage, snapshot, BlockCache(0))
-    files, ordinals = _merged_files([loader.catalogue(entry) for entry in chosen], live)
-    dropped = any((new < 0).any() for new in ordinals)
+    files, numbers = _merged_files([loader.catalogue(entry) for entry in chosen], live)
+    dropped = any((new < 0).any() for new in numbers)
     if not dropped and len(chosen) < 2 and len(segments) < 2:
         return None
-    by_catalogue = {entry.id: new for entry, new in zip(chosen, ordinals, strict=True)}
+    unit = snapshot.definition.unit
+    firsts = unit.first_ordinals(files.column("records").to_numpy())
+    by_catalogue = {
+        entry.id: _new_ordinals(new, loader.first_ordinals(entry), firsts)
+        for entry, new in zip(chosen, numbers, strict=True)
+    }
     merged = _merged_blocks(loader, segments, by_catalogue, segment_ordinals)
-    unit_count, catalogue = files.num_rows, catalogue_id(files.column("path"))
+    unit_count, catalogue = int(firsts[-1]), catalogue_id(files.column("path"))
     staged = [
         stage_segment(store.storage, blocks, unit_count=unit_count, catalogue=catalogue)
         for blocks in merged
@@ -151,7 +156,7 @@ def _merged_files(
     """Join the live data files of several catalogues, each file once.
 
     Returns:
-        The files; and, for each catalogue, the new ordinal by old ordinal, -1 for dropped files.
+        The files; and, for each catalogue, the new number of each file, -1 for dropped files.
     """
     everything = pa.concat_tables(catalogues).combine_chunks()
     paths = everything.column("path")
@@ -159,16 +164,35 @@ def _merged_files(
     if live is not None:
         is_live = pc.is_in(paths, value_set=live).to_numpy()
     alive = everything.filter(pa.array(is_live))
-    # files get new ordinals in the order in which their paths first appear
+    # files get new numbers in the order in which their paths first appear
     coded = pa.concat_arrays(
         [*alive.column("path").chunks, pa.array([], pa.string())]
     ).dictionary_encode()
-    new_ordinals = coded.indices.to_numpy().astype(np.int64)
+    new_numbers = coded.indices.to_numpy().astype(np.int64)
     new = np.full(len(paths), -1, np.int64)
-    new[is_live] = new_ordinals
-    _, firsts = np.unique(new_ordinals, return_index=True)
+    new[is_live] = new_numbers
+    _, firsts = np.unique(new_numbers, return_index=True)
     bounds = np.cumsum([table.num_rows for table in catalogues])[:-1]
     return alive.take(pa.array(firsts)), np.split(new, bounds)
+
+
+def _new_ordinals(files: np.ndarray, before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """Return the new ordinal by old ordinal, -1 for those of dropped data files.
+
+    Args:
+        files: The new number of each data file of a catalogue, -1 for a dropped file.
+        before: The first old ordinal of each of these files, and the end of the last.
+        after: The first new ordinal by new number.
+    """
+    units = np.diff(before)
+    is_kept = files >= 0
+    # a data file never changes, so all catalogues must agree on its rows
+    if not np.array_equal(units[is_kept], np.diff(after)[files[is_kept]]):
+        raise corrupt("files/", "two catalogues disagree on the rows of a data file")
+    steps = np.where(is_kept, after[files] - before[:-1], 0)
+    moved: np.ndarray = np.arange(before[-1]) + np.repeat(steps, units)
+    moved[np.repeat(~is_kept, units)] = -1
+    return moved
 
 
 def _merged_blocks(

@@ -63,8 +63,8 @@ class IndexReader:
 
     def __init__(self, store: IndexStore, snapshot: Snapshot, cache: BlockCache) -> None:
         self.loader = SegmentLoader(store.storage, snapshot, cache)
-        self._files = self.loader.files
-        doubled = 2 * sum(self._files.values())
+        self._catalogues = snapshot.catalogues
+        doubled = 2 * sum(entry.files for entry in snapshot.catalogues)
         self._worth = min(max(doubled, FEW_ROW_GROUPS), MANY_ROW_GROUPS)
         self._row_groups = sum(entry.row_groups for entry in snapshot.segments)
         rows = (
@@ -114,7 +114,10 @@ class IndexReader:
         if total > most_row_groups:
             return None
         if total > 2 * _SAMPLE and self._needs_all(parts, total):
-            return {catalogue: np.arange(files) for catalogue, files in self._files.items()}
+            return {
+                entry.id: np.arange(self.loader.first_ordinals(entry)[-1])
+                for entry in self._catalogues
+            }
         return self._units(parts)
 
     def _in_one_row_group(
@@ -159,13 +162,14 @@ class IndexReader:
         }
 
     def _needs_all(self, parts: Sequence[_SegmentRanges], total: int) -> bool:
-        """Return whether a sample of the row groups already names nearly every file."""
+        """Return whether a sample of the row groups already names nearly every unit."""
         sample: list[_SegmentRanges] = []
         step, passed = total // _SAMPLE, 0
         for opened, ranges, groups in parts:
             sample.append((opened, ranges, groups[-passed % step :: step]))
             passed += len(groups)
-        share = sum(map(len, self._units(sample).values())) / sum(self._files.values())
+        units = sum(entry.most_units for entry in self._catalogues)
+        share = sum(map(len, self._units(sample).values())) / units
         times = total / sum(len(groups) for _, _, groups in sample)
         return bool(1 - (1 - share) ** times > _NEARLY)
 

@@ -71,6 +71,7 @@ class SegmentLoader:
         self.storage = storage
         self.cache = cache
         self.files = {entry.id: entry.files for entry in snapshot.catalogues}
+        self._most_units = {entry.id: entry.most_units for entry in snapshot.catalogues}
         # an index that refers to an untrusted root is refused, even if nothing is read from that
         # root
         self._roots = [storage, *referenced_roots(storage, snapshot.definition)]
@@ -99,6 +100,17 @@ class SegmentLoader:
 
         flags: pa.Table = self.cache.get(self._key(entry, "flags"), make)
         return flags
+
+    def first_ordinals(self, entry: CatalogueEntry) -> np.ndarray:
+        """Return the first ordinal of each data file of a catalogue, and the end of the last."""
+
+        def make() -> tuple[np.ndarray, int]:
+            records = self._decoded(entry, ["records"]).column("records").to_numpy()
+            ordinals = entry.unit.first_ordinals(records)
+            return ordinals, ordinals.nbytes + 500
+
+        firsts: np.ndarray = self.cache.get(self._key(entry, "units"), make)
+        return firsts
 
     def digests(self, entry: CatalogueEntry, secret: bytes) -> np.ndarray:
         """Return digests of the paths of a catalogue."""
@@ -131,8 +143,8 @@ class SegmentLoader:
         version = self._roots[entry.root].stamp(entry.path)
         key = (self._identities[entry.root], entry, version, "footer")
         opened: OpenedSegment = self.cache.get(key, self._open, entry, version)
-        if opened.footer.unit_count > self.files[entry.catalogue]:
-            raise corrupt(entry.path, "it has more files than its catalogue")
+        if opened.footer.unit_count > self._most_units[entry.catalogue]:
+            raise corrupt(entry.path, "it has more units than its catalogue")
         return opened
 
     def _open(self, entry: SegmentEntry, version: tuple[int, ...]) -> tuple[OpenedSegment, int]:

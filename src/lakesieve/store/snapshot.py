@@ -154,6 +154,9 @@ class Replay:
         for entry in commit.added:
             if entry.root > roots:
                 raise _broken(commit.number, f"{entry.path} is below an unknown root")
+        for catalogue in commit.add_catalogues:
+            if catalogue.unit != self._definition.unit:
+                raise _broken(commit.number, f"{catalogue.path} has the unit {catalogue.unit}")
         self._catalogues.update((entry.id, entry) for entry in commit.add_catalogues)
         for segment in commit.add_segments:
             earlier = self._segments.get(segment.path)

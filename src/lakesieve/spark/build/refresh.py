@@ -14,7 +14,7 @@ from lakesieve.index.definition import indexed_columns
 from lakesieve.index.upkeep import ATTEMPTS, Upkeep
 from lakesieve.spark.build.indexing import add_files
 from lakesieve.spark.build.progress import Onward
-from lakesieve.spark.build.source import IndexBuild, Source, indexable, read_for
+from lakesieve.spark.build.source import IndexBuild, Source, distinct_columns, indexable
 from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.tables.jobs import own_jobs
 
@@ -204,7 +204,7 @@ def _index_together(
     source = Source(
         table=call.table,
         version=version,
-        columns=read_for(builds),
+        columns=distinct_columns(build.columns for build in builds),
         files=files,
         is_partial=files.num_rows < live,
     )

@@ -28,6 +28,7 @@ from lakesieve.spark.build.stages import (
     scatter,
 )
 from lakesieve.spark.rule.installed import installed_rule
+from lakesieve.spark.tables.contract import RawRead
 from lakesieve.spark.tables.workers import in_workers
 from lakesieve.spark.versions.spark_versions import arrow_of, by_number, frame_of
 from lakesieve.store import Changes, stage_catalogue
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from lakesieve.format import IndexDefinition, SegmentEntry
+    from lakesieve.format import IndexDefinition, SegmentEntry, Unit
     from lakesieve.sieve import KeyType
     from lakesieve.spark.build.progress import Watch
     from lakesieve.spark.build.source import IndexBuild, Source
@@ -64,9 +65,11 @@ class WrittenSegments:
     files: pa.Table
 
     @classmethod
-    def of(cls, files: pa.Table, results: pa.Table) -> WrittenSegments:
+    def of(cls, files: pa.Table, results: pa.Table, unit: Unit) -> WrittenSegments:
         """Read the results of the second stage for one index."""
-        segments, (rows, nulls, repeats) = read_results(results, files.num_rows)
+        firsts = unit.first_ordinals(files.column("records").to_numpy())
+        segments, tally = read_results(results, int(firsts[-1]))
+        rows, nulls, repeats = _by_file(tally, firsts)
         _check_rows(files, rows)
         catalogue = (
             files.select(["path", "size", "records"])
@@ -101,8 +104,9 @@ def build_segments(
     files = source.files
     if source.rows == 0:
         nothing = pa.table({"kind": pa.array([], pa.string()), "body": pa.array([], pa.binary())})
-        return [WrittenSegments.of(files, nothing)] * len(builds)
-    with _scattered(spark, source, [build.columns for build in builds], watch) as (rows, tasks):
+        return [WrittenSegments.of(files, nothing, build.definition.unit) for build in builds]
+    wanted = [(build.columns, build.definition.unit) for build in builds]
+    with _scattered(spark, source, wanted, watch) as (rows, tasks):
         indexes = [
             replace(
                 task,
@@ -118,15 +122,17 @@ def build_segments(
         else:
             by_bucket = by_number(rows, indexes[-1].tally_bucket + 1, "bucket")
         catalogue = catalogue_id(files.column("path"))
-        stage = partial(cut, indexes=indexes, catalogue=catalogue, unit_count=files.num_rows)
+        stage = partial(cut, indexes=indexes, catalogue=catalogue)
         results = arrow_of(in_workers(by_bucket, stage, CUT_SCHEMA))
     return [
-        WrittenSegments.of(files, results.filter(pc.field("index") == at))
-        for at in range(len(builds))
+        WrittenSegments.of(files, results.filter(pc.field("index") == at), build.definition.unit)
+        for at, build in enumerate(builds)
     ]
 
 
-def draw_curve(spark: SparkSession, source: Source, watch: Watch) -> list[dict[str, Any]]:
+def draw_curve(
+    spark: SparkSession, source: Source, watch: Watch, unit: Unit
+) -> list[dict[str, Any]]:
     """Try all budgets on about :data:`CURVE_ROWS` rows from the middle of the key range.
 
     Returns:
@@ -137,9 +143,10 @@ def draw_curve(spark: SparkSession, source: Source, watch: Watch) -> list[dict[s
     if source.rows == 0:
         return []
     buckets = max(1, source.rows // CURVE_ROWS)
-    with _scattered(spark, source, [source.columns], watch, buckets=buckets) as (rows, tasks):
+    wanted = [(source.columns, unit)]
+    with _scattered(spark, source, wanted, watch, buckets=buckets) as (rows, tasks):
         middle = rows.where(f"bucket = {tasks[0].tally_bucket // 2}").repartition(1)
-        stage = partial(curve, unit_count=source.files.num_rows)
+        stage = partial(curve, unit_count=tasks[0].unit_count)
         results = arrow_of(in_workers(middle, stage, CUT_SCHEMA))
     points = [json.loads(body) for body in results.column("body").to_pylist()]
     points.sort(key=lambda point: (point["bits_per_row"], point["false_files"]))
@@ -154,7 +161,7 @@ def draw_curve(spark: SparkSession, source: Source, watch: Watch) -> list[dict[s
 def _scattered(
     spark: SparkSession,
     source: Source,
-    indexes: Sequence[Sequence[Column]],
+    indexes: Sequence[tuple[Sequence[Column], Unit]],
     watch: Watch,
     *,
     buckets: int = 0,
@@ -164,7 +171,7 @@ def _scattered(
     Args:
         spark: The session.
         source: The data files and columns to read.
-        indexes: The key columns of each index, all among the columns of the source.
+        indexes: The key columns of each index, all among the columns of the source, and its unit.
         watch: Receives the progress.
         buckets: Key buckets of each index. The default depends on memory and cores.
     """
@@ -173,34 +180,38 @@ def _scattered(
     with installed_rule(spark).raw_reads(source.selected()) as selection:
         salt, hashes, ordinals = file_hashes(spark, source.scanned)
         buckets = buckets or _bucket_count(source.rows, cores)
-        read = partial(
-            source.table.raw_rows,
-            source.version,
-            source.columns,
+        read = RawRead(
+            columns=source.columns,
             split_bytes=_split_bytes(files, source.rows, cores),
             selection=selection,
+            positions=any(unit.rows for _, unit in indexes),
         )
+        raw_rows = partial(source.table.raw_rows, source.version)
         sampled: pa.Table | None = None
         if buckets > 1:
             watch.phase("sample")
             stride = max(1, files.num_rows // max(SAMPLED_FILES, 4 * buckets))
-            sample = hashed_rows(read(stride=stride), source.columns, salt)
+            sample = hashed_rows(raw_rows(replace(read, stride=stride)), source.columns, salt)
             fraction = min(1.0, SAMPLE_KEYS * stride / source.rows)
-            sampled = arrow_of(sample.sample(fraction, seed=7).drop("file"))
+            sampled = arrow_of(sample.sample(fraction, seed=7).drop("file", "position"))
         tasks = _index_tasks(source, indexes, sampled, buckets)
         watch.phase("index")
-        rows = hashed_rows(read(), source.columns, salt)
+        rows = hashed_rows(raw_rows(read), source.columns, salt)
         stage = partial(scatter, indexes=tasks, hashes=hashes, ordinals=ordinals)
         yield in_workers(rows, stage, SCATTER_SCHEMA), tasks
 
 
 def _index_tasks(
-    source: Source, indexes: Sequence[Sequence[Column]], sampled: pa.Table | None, buckets: int
+    source: Source,
+    indexes: Sequence[tuple[Sequence[Column], Unit]],
+    sampled: pa.Table | None,
+    buckets: int,
 ) -> list[IndexTask]:
     """Divide the keys of each index into buckets. The buckets of the indexes follow each other."""
     positions = {column.field_id: at for at, column in enumerate(source.columns)}
+    records = source.files.column("records").to_numpy()
     tasks: list[IndexTask] = []
-    for columns in indexes:
+    for columns, unit in indexes:
         types = key_types(columns)
         at = tuple(positions[column.field_id] for column in columns)
         task = IndexTask(
@@ -208,13 +219,15 @@ def _index_tasks(
             key_types=types,
             boundaries=() if sampled is None else _boundaries(sampled.select(at), types, buckets),
             first_bucket=tasks[-1].tally_bucket + 1 if tasks else 0,
+            unit=unit,
+            first_ordinals=unit.first_ordinals(records),
         )
         tasks.append(task)
     return tasks
 
 
 def hashed_rows(rows: DataFrame, columns: Sequence[Column], salt: int) -> DataFrame:
-    """Return the keys of raw rows and a salted hash of each row's file.
+    """Return the keys of raw rows, their positions if there are any, and a hash of their file.
 
     Strings are cast to bytes, so that no decoding can fail.
     """
@@ -225,7 +238,8 @@ def hashed_rows(rows: DataFrame, columns: Sequence[Column], salt: int) -> DataFr
         f"CAST({name} AS BINARY) AS {name}" if column.kind == "string" else name
         for name, column in zip(names, columns, strict=True)
     )
-    return rows.selectExpr(*keys, f"xxhash64(file, {salt}) AS file")
+    positions = ["position"] if "position" in rows.columns else []
+    return rows.selectExpr(*keys, *positions, f"xxhash64(file, {salt}) AS file")
 
 
 def _check_collation(column: Column, data_type: str) -> None:
@@ -281,6 +295,12 @@ def _boundaries(
     codes = codes.take(pc.sort_indices(codes))
     at = [len(codes) * i // buckets for i in range(1, buckets)]
     return tuple(sorted({codes[i].as_py() for i in at}))
+
+
+def _by_file(tally: np.ndarray, firsts: np.ndarray) -> np.ndarray:
+    """Sum up a tally of units by data file."""
+    before = np.concatenate([np.zeros((len(tally), 1), np.int64), np.cumsum(tally, axis=1)], axis=1)
+    return np.diff(before[:, firsts], axis=1)
 
 
 def _check_rows(files: pa.Table, rows: np.ndarray) -> None:

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from lakesieve.errors import ErrorKind, LakesieveError
 from lakesieve.sieve import KeyType
+from lakesieve.spark.tables.contract import RawRead
 from lakesieve.spark.versions.spark_versions import arrow_of
 from lakesieve.storage import open_object
 from lakesieve.store import FilesUncovered
@@ -106,9 +107,9 @@ class IndexBuild:
         self.rows += files.rows
 
 
-def read_for(builds: Iterable[IndexBuild]) -> tuple[Column, ...]:
+def distinct_columns(keys: Iterable[Iterable[Column]]) -> tuple[Column, ...]:
     """Return the key columns of several indexes, without duplicates."""
-    return tuple({c.field_id: c for build in builds for c in build.columns}.values())
+    return tuple({column.field_id: column for key in keys for column in key}.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,9 +180,8 @@ class Source:
         if records.null_count == 0:
             return self
         with rule.raw_reads(self.selected()) as selection:
-            rows = self.table.raw_rows(
-                self.version, (), split_bytes=SMALLEST_SPLIT, selection=selection
-            )
+            read = RawRead(columns=(), split_bytes=SMALLEST_SPLIT, selection=selection)
+            rows = self.table.raw_rows(self.version, read)
             counts = arrow_of(rows.groupBy("file").count())
         check_unseen(self.table.reader, self.files, self.scanned, counts.column("file"))
         positions = pc.index_in(self.scanned, value_set=counts.column("file"))

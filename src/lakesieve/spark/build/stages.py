@@ -12,7 +12,7 @@ from __future__ import annotations
 import bisect
 import itertools
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from lakesieve.errors import ErrorKind, LakesieveError
-from lakesieve.format import SegmentEntry, encode_segment
+from lakesieve.format import DATA_FILE, SegmentEntry, encode_segment
 from lakesieve.sieve import (
     ABSENT_HITS,
     Budget,
@@ -35,6 +35,7 @@ from lakesieve.store import stage_segment
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from lakesieve.format import Unit
     from lakesieve.sieve import Blocks, KeyType
     from lakesieve.storage import Storage
 
@@ -65,6 +66,8 @@ class IndexTask:
         storage: The storage for its segments; ``None`` if none are written.
         absent_hits: Share of absent keys that may find a file.
         budget: Limit of the size or of false files, if blocks need not be exact.
+        unit: What its ordinals stand for.
+        first_ordinals: The first ordinal of each data file, and the number of units at the end.
     """
 
     columns: tuple[int, ...]
@@ -74,6 +77,29 @@ class IndexTask:
     storage: Storage | None = None
     absent_hits: float = ABSENT_HITS
     budget: Budget | None = None
+    unit: Unit = DATA_FILE
+    first_ordinals: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int64))
+
+    @property
+    def unit_count(self) -> int:
+        """Number of units of the data files."""
+        return int(self.first_ordinals[-1])
+
+    def ordinals(self, files: np.ndarray, positions: np.ndarray | None) -> np.ndarray:
+        """Return the ordinal of each row, int32, from its file and its position in the file."""
+        if not self.unit.rows:
+            return files
+        assert positions is not None
+        ordinals = self.first_ordinals[files] + positions // self.unit.rows
+        if (ordinals >= self.first_ordinals[files + 1]).any():
+            raise LakesieveError(
+                "A data file has more rows than its metadata says.",
+                kind=ErrorKind.BUILD_INCONSISTENT,
+                hint="Nothing was committed. Check whether files of the table were changed in "
+                "place.",
+            )
+        blocks: np.ndarray = ordinals.astype(np.int32)
+        return blocks
 
     @property
     def tally_bucket(self) -> int:
@@ -97,24 +123,27 @@ def scatter(
     buffer_rows: int = BUFFER_ROWS,
     buffer_bytes: int = BUFFER_BYTES,
 ) -> Iterator[pa.RecordBatch]:
-    """The first stage: turn batches of (keys..., file hash) into (bucket, payload).
+    """The first stage: turn batches of (keys..., position, file hash) into (bucket, payload).
 
     Args:
-        batches: The rows.
+        batches: The rows. ``position``, the number of a row in its file, is there only if an index
+            has row blocks.
         indexes: The indexes, in the order of their buckets.
         hashes: Sorted hashes of the data files' paths, int64.
-        ordinals: For each hash the ordinal of its file, int32.
+        ordinals: For each hash the number of its file, int32.
         buffer_rows: Keys of one index that are sorted at once.
         buffer_bytes: Most bytes of keys, over all indexes, that are in memory.
     """
-    buffers = [_KeyBuffer(index, len(ordinals)) for index in indexes]
+    buffers = [_KeyBuffer(index) for index in indexes]
+    has_positions = any(index.unit.rows for index in indexes)
     for batch in batches:
         if batch.num_rows == 0:
             continue
         *columns, hashed = batch.columns
         files = _ordinals(hashed.to_numpy(zero_copy_only=False), hashes, ordinals)
+        positions = columns.pop().to_numpy() if has_positions else None
         for buffer in buffers:
-            buffer.add(columns, files)
+            buffer.add(columns, buffer.index.ordinals(files, positions))
             if buffer.size >= buffer_rows:
                 yield from buffer.sorted_runs()
         while sum(buffer.bytes for buffer in buffers) >= buffer_bytes:
@@ -129,8 +158,9 @@ def scatter(
 class _KeyBuffer:
     """Keys of one index that were read and not yet sorted, and counts of all rows."""
 
-    def __init__(self, index: IndexTask, unit_count: int) -> None:
+    def __init__(self, index: IndexTask) -> None:
         self.index = index
+        unit_count = index.unit_count
         self._rows = np.zeros(unit_count, np.int64)
         self._nulls = np.zeros(unit_count, np.int64)
         self._repeats = np.zeros(unit_count, np.int64)
@@ -141,19 +171,19 @@ class _KeyBuffer:
         self._ordinals: list[np.ndarray] = []
         self.size = self.bytes = 0
 
-    def add(self, columns: Sequence[pa.Array], files: np.ndarray) -> None:
-        """Add the keys of rows, and the ordinal of each row's file."""
+    def add(self, columns: Sequence[pa.Array], ordinals: np.ndarray) -> None:
+        """Add the keys of rows, and the ordinal of each row's unit."""
         unit_count = len(self._rows)
-        self._rows += np.bincount(files, minlength=unit_count)
+        self._rows += np.bincount(ordinals, minlength=unit_count)
         codes, rows = self.index.keys_of(columns)
         if rows is not None:
-            has_key = np.zeros(len(files), bool)
+            has_key = np.zeros(len(ordinals), bool)
             has_key[rows] = True
-            self._nulls += np.bincount(files[~has_key], minlength=unit_count)
-            files = files[rows]
+            self._nulls += np.bincount(ordinals[~has_key], minlength=unit_count)
+            ordinals = ordinals[rows]
         if len(codes):
             self._keys.append(codes)
-            self._ordinals.append(files)
+            self._ordinals.append(ordinals)
             self.size += len(codes)
             self.bytes += codes.nbytes
 
@@ -175,20 +205,20 @@ class _KeyBuffer:
                 yield _payload(bucket, run.replace_schema_metadata(metadata))
 
     def tally(self) -> pa.Table:
-        """Return the rows, nulls and repeats of the data files that rows came from."""
-        files_seen = np.flatnonzero(self._rows)
-        counts = (self._rows[files_seen], self._nulls[files_seen], self._repeats[files_seen])
-        return pa.table([files_seen.astype(np.int32), *counts], names=["ordinal", *_COUNTS])
+        """Return the rows, nulls and repeats of the units that rows came from."""
+        seen = np.flatnonzero(self._rows)
+        counts = (self._rows[seen], self._nulls[seen], self._repeats[seen])
+        return pa.table([seen.astype(np.int32), *counts], names=["ordinal", *_COUNTS])
 
 
 def _fewer(before: np.ndarray, after: np.ndarray) -> np.ndarray:
-    """Return true for files that occur more often in ``before`` than ``after`` counts."""
+    """Return true for units that occur more often in ``before`` than ``after`` counts."""
     fewer: np.ndarray = np.bincount(before, minlength=len(after)) > after
     return fewer
 
 
 def _ordinals(hashed: np.ndarray, hashes: np.ndarray, ordinals: np.ndarray) -> np.ndarray:
-    """Return the ordinals of rows by the hash of their file. Rows come in long runs of one file."""
+    """Return the file numbers of rows by the hash of their file. Rows come in long runs of one."""
     starts = np.concatenate(([0], np.flatnonzero(hashed[1:] != hashed[:-1]) + 1))
     run_hashes = hashed[starts]
     at = np.minimum(np.searchsorted(hashes, run_hashes), len(hashes) - 1)
@@ -218,7 +248,6 @@ def cut(
     *,
     indexes: Sequence[IndexTask],
     catalogue: str,
-    unit_count: int,
 ) -> Iterator[pa.RecordBatch]:
     """The second stage: write the segments of each bucket, and yield a description of them.
 
@@ -226,12 +255,12 @@ def cut(
         batches: The results of :func:`scatter`. All payloads of a bucket are in one task.
         indexes: The same indexes as in the first stage.
         catalogue: Id of the catalogue to which the ordinals refer.
-        unit_count: Number of files in the catalogue.
     """
     last_buckets = [index.tally_bucket for index in indexes]
     for bucket, runs in _by_bucket(batches):
         at = bisect.bisect_left(last_buckets, bucket)
         index = indexes[at]
+        unit_count = index.unit_count
         if bucket == index.tally_bucket:
             yield _result_batch("tally", _tally_of(pa.concat_tables(runs), unit_count), at)
             continue
@@ -241,7 +270,7 @@ def cut(
         for blocks in _blocks(index, pairs, counts):
             entry = stage_segment(index.storage, blocks, unit_count=unit_count, catalogue=catalogue)
             yield _result_batch("segment", json.dumps(entry.to_json()).encode(), at)
-        # keys of a data file that several tasks have read
+        # keys of a unit that several tasks have read
         repeats = _fewer(pairs[1], counts)
         if repeats.any():
             yield _result_batch("repeats", np.packbits(repeats).tobytes(), at)
@@ -286,7 +315,7 @@ def _pairs(runs: Sequence[pa.Table]) -> tuple[pa.Array, np.ndarray, int]:
 def _blocks(
     index: IndexTask, pairs: tuple[pa.Array, np.ndarray, int], counts: np.ndarray
 ) -> Iterable[Blocks]:
-    """Return the blocks of one bucket, and add each file's distinct pairs to ``counts``."""
+    """Return the blocks of one bucket, and add each unit's distinct pairs to ``counts``."""
     keys, ordinals, rows = pairs
     unit_count = len(counts)
     if index.budget is None:
@@ -323,7 +352,7 @@ def _result_batch(kind: str, body: bytes, index: int = 0) -> pa.RecordBatch:
 
 
 def _tally_of(table: pa.Table, unit_count: int) -> bytes:
-    """Add up the counts of all tasks of the first stage, by data file."""
+    """Add up the counts of all tasks of the first stage, by unit."""
     ordinals = table.column("ordinal").to_numpy()
     sums = np.zeros((len(_COUNTS), unit_count), np.int64)
     for at, name in enumerate(_COUNTS):
@@ -335,7 +364,7 @@ def read_results(results: pa.Table, unit_count: int) -> tuple[tuple[SegmentEntry
     """Read the results of :func:`cut` for one index.
 
     Returns:
-        The written segments; and an int64 array of three rows with a column for each data file: its
+        The written segments; and an int64 array of three rows with a column for each unit: its
         rows, its nulls, and whether several of its rows have the same key.
     """
     segments = []

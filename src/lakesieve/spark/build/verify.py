@@ -12,6 +12,7 @@ from lakesieve.index import OpenedIndex
 from lakesieve.sieve import encode_rows, sort_pairs
 from lakesieve.spark.build.segments import file_hashes, hashed_rows
 from lakesieve.spark.rule.installed import installed_rule
+from lakesieve.spark.tables.contract import RawRead
 from lakesieve.spark.tables.workers import gathered, in_workers
 from lakesieve.store import IndexStore
 
@@ -48,9 +49,8 @@ def files_with_missing_keys(
         return []
     with installed_rule(spark).raw_reads(source.selected()) as selection:
         salt, hashes, order = file_hashes(spark, source.scanned)
-        rows = source.table.raw_rows(
-            source.version, source.columns, split_bytes=_SPLIT, selection=selection
-        )
+        read = RawRead(columns=source.columns, split_bytes=_SPLIT, selection=selection)
+        rows = source.table.raw_rows(source.version, read)
         watch.phase("verify")
         stage = partial(
             _missing_by_file,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
@@ -20,6 +21,30 @@ Its value is n, to read every n-th data file, and the name of a selection of fil
 """
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawRead:
+    """What a read of rows as written returns.
+
+    Args:
+        columns: The columns whose values are read.
+        split_bytes: Approximate bytes of files that a task reads.
+        stride: Only every ``stride``-th file is read.
+        selection: The name that ``raw_reads`` yields.
+        positions: Whether to return the number of each row in its file.
+    """
+
+    columns: Sequence[Column]
+    split_bytes: int
+    stride: int = 1
+    selection: str = ""
+    positions: bool = False
+
+    @property
+    def option(self) -> str:
+        """Value of ``RAW_READ``, with which the read tells the rule what it wants."""
+        return f"{self.stride} {self.selection}".strip()
+
+
 class SparkTable(Protocol):
     """A table that a Spark session can read. Every adapter fulfils this contract."""
 
@@ -31,29 +56,19 @@ class SparkTable(Protocol):
     def merges_on_read(self) -> bool:
         """True if row-level commands write deletes instead of rewriting data files."""
 
-    def raw_rows(
-        self,
-        version: TableVersion,
-        columns: Sequence[Column],
-        *,
-        split_bytes: int,
-        stride: int = 1,
-        selection: str = "",
-    ) -> DataFrame:
-        """Return rows as written, ignoring row-level deletes.
+    @property
+    def row_positions(self) -> bool:
+        """True if raw reads can return the position of each row in its data file."""
+
+    def raw_rows(self, version: TableVersion, read: RawRead) -> DataFrame:
+        """Return rows of a version as written, ignoring row-level deletes.
 
         It is valid only inside the rule's ``raw_reads`` context.
 
-        Args:
-            version: The version whose files are read.
-            columns: The columns whose values are read.
-            split_bytes: Approximate bytes of files that a task reads.
-            stride: Only every ``stride``-th file is read.
-            selection: The name that ``raw_reads`` yields.
-
         Returns:
-            ``key_0``, ``key_1`` and so on, and ``file``, the data file as the engine names it. This
-            is the ``scanned`` of the live files.
+            ``key_0``, ``key_1`` and so on; ``position``, the number of the row in its file, if
+            wanted; and ``file``, the data file as the engine names it. This is the ``scanned`` of
+            the live files.
         """
 
     def rows(self, version: TableVersion) -> DataFrame:

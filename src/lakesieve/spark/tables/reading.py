@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
+    from lakesieve.spark.tables.contract import RawRead
     from lakesieve.tables.contract import Column as KeyColumn
 
 
@@ -53,11 +54,6 @@ def quoted(*parts: str) -> str:
     return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
 
 
-def raw_read(stride: int, selection: str) -> str:
-    """Return the value of ``RAW_READ``, with which a raw read tells the rule what it wants."""
-    return f"{stride} {selection}".strip()
-
-
 def keys_of(columns: Sequence[KeyColumn]) -> list[Column]:
     """Name the key columns of rows ``key_0``, ``key_1`` and so on."""
     from pyspark.sql import functions as F
@@ -65,6 +61,20 @@ def keys_of(columns: Sequence[KeyColumn]) -> list[Column]:
     return [F.col(quoted(*column.path)).alias(f"key_{at}") for at, column in enumerate(columns)]
 
 
-def in_larger_tasks(rows: DataFrame, *, total_bytes: float, split_bytes: int) -> DataFrame:
+def raw_columns(read: RawRead, position: str, file: Column) -> list[Column]:
+    """Return the columns of a raw read.
+
+    Args:
+        read: What is wanted.
+        position: The name of the engine's column for the number of a row in its file.
+        file: The data file of each row.
+    """
+    from pyspark.sql import functions as F
+
+    positions = [F.col(position).cast("bigint").alias("position")] if read.positions else []
+    return [*keys_of(read.columns), *positions, file.alias("file")]
+
+
+def in_larger_tasks(rows: DataFrame, read: RawRead, total_bytes: int) -> DataFrame:
     """Read more files in each task than Spark would, which sizes tasks for whole rows."""
-    return rows.coalesce(max(1, math.ceil(total_bytes / split_bytes)))
+    return rows.coalesce(max(1, math.ceil(total_bytes / read.stride / read.split_bytes)))

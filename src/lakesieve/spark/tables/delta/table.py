@@ -14,12 +14,12 @@ from lakesieve.spark.tables.hadoop import storage_options
 from lakesieve.spark.tables.reading import (
     hadoop_path,
     in_larger_tasks,
-    keys_of,
     quoted,
-    raw_read,
+    raw_columns,
     read_settings,
 )
 from lakesieve.spark.tables.row_deletes import RowDeletes
+from lakesieve.spark.versions.jar import own_class
 from lakesieve.spark.versions.java_classes import java_class, scala_seq
 from lakesieve.spark.versions.spark_versions import delta_snapshot_at
 from lakesieve.tables.delta.table import DeltaReader
@@ -27,11 +27,10 @@ from lakesieve.tables.identity import check_identity
 from lakesieve.tables.struct_schema import delta_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pyspark.sql import DataFrame, SparkSession
 
-    from lakesieve.tables import Column, TableVersion
+    from lakesieve.spark.tables.contract import RawRead
+    from lakesieve.tables import TableVersion
 
 CATALOG_CLASS = "org.apache.spark.sql.delta.catalog.DeltaTableV2"
 """Java class of a Delta table in a catalog."""
@@ -43,6 +42,8 @@ class DeltaTable:
     Raises:
         NotFoundError: The table does not exist.
     """
+
+    row_positions = True
 
     def __init__(self, spark: SparkSession, name: str, log: Any, *, is_named: bool) -> None:
         self._spark = spark
@@ -107,15 +108,7 @@ class DeltaTable:
         """Change rows with SQL, which can also name a Delta table by its path."""
         return DeltaChanges(self._spark, self.relation)
 
-    def raw_rows(
-        self,
-        version: TableVersion,
-        columns: Sequence[Column],
-        *,
-        split_bytes: int,
-        stride: int = 1,
-        selection: str = "",
-    ) -> DataFrame:
+    def raw_rows(self, version: TableVersion, read: RawRead) -> DataFrame:
         """As for :meth:`SparkTable.raw_rows`."""
         from pyspark.sql import DataFrame
         from pyspark.sql import functions as F
@@ -129,13 +122,18 @@ class DeltaTable:
         bare = added.withColumn("deletionVector", F.lit(None).cast(vector))
         files = getattr(bare._jdf, "as")(snapshot.allFiles().encoder()).collectAsList()
         option = java_class(self._spark, "scala.Option")
-        action = option.apply(f"{RAW_READ} {raw_read(stride, selection)}")
+        action = option.apply(f"{RAW_READ} {read.option}")
         files = scala_seq(self._spark, files)
-        rows = DataFrame(log.createDataFrame(snapshot, files, False, action), self._spark).select(
-            *keys_of(columns), hadoop_path(F.col("_metadata.file_path")).alias("file")
-        )
-        total = int(snapshot.sizeInBytes())
-        return in_larger_tasks(rows, total_bytes=total / stride, split_bytes=split_bytes)
+        whole = log.createDataFrame(snapshot, files, False, action)
+        if read.positions:
+            positions = own_class(self._spark, "delta.RowPositions")
+            leaf = positions.read(whole.queryExecution().analyzed(), log, snapshot)
+            session = self._spark._jsparkSession
+            whole = own_class(self._spark, "spark.ClassicSessions").rows(session, leaf)
+        file = hadoop_path(F.col("_metadata.file_path"))
+        columns = raw_columns(read, "_metadata.row_index", file)
+        rows = DataFrame(whole, self._spark).select(*columns)
+        return in_larger_tasks(rows, read, int(snapshot.sizeInBytes()))
 
     def rows(self, version: TableVersion) -> DataFrame:
         """As for :meth:`SparkTable.rows`."""

@@ -11,7 +11,7 @@ from lakesieve.spark.tables.catalogs import named_errors
 from lakesieve.spark.tables.contract import RAW_READ
 from lakesieve.spark.tables.hadoop import storage_options
 from lakesieve.spark.tables.hudi.changes import HudiChanges
-from lakesieve.spark.tables.reading import hadoop_path, in_larger_tasks, keys_of, raw_read
+from lakesieve.spark.tables.reading import hadoop_path, in_larger_tasks, raw_columns
 from lakesieve.spark.tables.row_deletes import RowDeletes
 from lakesieve.spark.versions.jar import own_class
 from lakesieve.tables.hudi.table import HudiReader
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from lakesieve.spark.tables.contract import RawRead
     from lakesieve.tables import Column, TableVersion
 
 
@@ -32,6 +33,8 @@ class HudiTable:
         NotFoundError: The table does not exist, or it has no commits.
         UnsupportedError: It is not a Hudi table that this version supports.
     """
+
+    row_positions = False
 
     def __init__(self, spark: SparkSession, name: str, *, is_path: bool) -> None:
         self._spark = spark
@@ -99,26 +102,19 @@ class HudiTable:
         """True if row-level commands write log files."""
         return self.reader.merges_on_read
 
-    def raw_rows(
-        self,
-        version: TableVersion,
-        columns: Sequence[Column],
-        *,
-        split_bytes: int,
-        stride: int = 1,
-        selection: str = "",
-    ) -> DataFrame:
+    def raw_rows(self, version: TableVersion, read: RawRead) -> DataFrame:
         """Return rows of every ``stride``-th selected base file.
 
         As for :meth:`SparkTable.raw_rows`.
         """
         from pyspark.sql import functions as F
 
-        whole = self._read(version.id, **{RAW_READ: raw_read(stride, selection)})
-        self._check_columns(whole, columns)
-        rows = whole.select(*keys_of(columns), hadoop_path(F.input_file_name()).alias("file"))
+        whole = self._read(version.id, **{RAW_READ: read.option})
+        self._check_columns(whole, read.columns)
+        file = hadoop_path(F.input_file_name())
+        rows = whole.select(*raw_columns(read, "_metadata.row_index", file))
         total = pc.sum(self.reader.live_files(version).column("size")).as_py() or 0
-        return in_larger_tasks(rows, total_bytes=total / stride, split_bytes=split_bytes)
+        return in_larger_tasks(rows, read, total)
 
     def _check_columns(self, rows: DataFrame, columns: Sequence[Column]) -> None:
         """Check that a read has the requested columns.

@@ -15,17 +15,16 @@ from lakesieve.spark.tables.iceberg.listing import SessionReader
 from lakesieve.spark.tables.iceberg.loading import TableLoader
 from lakesieve.spark.tables.iceberg.selecting import check_filters, selecting
 from lakesieve.spark.tables.iceberg.unreadable import readable
-from lakesieve.spark.tables.reading import keys_of, raw_read
+from lakesieve.spark.tables.reading import raw_columns
 from lakesieve.spark.tables.row_deletes import RowDeletes
 from lakesieve.spark.versions.jar import own_class
 from lakesieve.spark.versions.java_classes import as_python
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
-    from lakesieve.tables import Column, TableVersion
+    from lakesieve.spark.tables.contract import RawRead
+    from lakesieve.tables import TableVersion
     from lakesieve.tables.iceberg.metadata import IcebergMetadata
     from lakesieve.tables.iceberg.table import IcebergReader
 
@@ -41,6 +40,8 @@ class IcebergTable:
         path: True if the name is a path.
         selector: The table and the branch that the identifier names.
     """
+
+    row_positions = True
 
     def __init__(
         self,
@@ -151,28 +152,20 @@ class IcebergTable:
         modes = (f"write.{command}.mode" for command in ("delete", "update", "merge"))
         return any(self.metadata.properties.get(mode) == "merge-on-read" for mode in modes)
 
-    def raw_rows(
-        self,
-        version: TableVersion,
-        columns: Sequence[Column],
-        *,
-        split_bytes: int,
-        stride: int = 1,
-        selection: str = "",
-    ) -> DataFrame:
+    def raw_rows(self, version: TableVersion, read: RawRead) -> DataFrame:
         """Return rows as written: ``key_0``, ``key_1`` and so on, and ``file``."""
         from pyspark.sql import functions as F
 
         reader = (
             self._spark.read.format("iceberg")
-            .option(RAW_READ, raw_read(stride, selection))
+            .option(RAW_READ, read.option)
             # opening a small file for a few columns costs almost nothing, but a task does
-            .option("split-size", str(split_bytes))
+            .option("split-size", str(read.split_bytes))
             .option("file-open-cost", str(_OPEN_COST))
         )
         with readable(self.name, version.schema):
             loaded = self._load(reader, version)
-            return loaded.select(*keys_of(columns), F.col("_file").alias("file"))
+            return loaded.select(*raw_columns(read, "_pos", F.col("_file")))
 
     def rows(self, version: TableVersion) -> DataFrame:
         """Return the rows of a version. As for :meth:`SparkTable.rows`."""

@@ -16,20 +16,18 @@ from lakesieve.spark.tables.hadoop import storage_options
 from lakesieve.spark.tables.reading import (
     hadoop_path,
     in_larger_tasks,
-    keys_of,
     lines_of,
     parts_of,
-    raw_read,
+    raw_columns,
 )
 from lakesieve.spark.versions.jar import own_class
 from lakesieve.tables.parquet.table import ParquetReader
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pyspark.sql import DataFrame, SparkSession
 
-    from lakesieve.tables import Column, TableVersion
+    from lakesieve.spark.tables.contract import RawRead
+    from lakesieve.tables import TableVersion
 
 _IDENTITY = r"^(?P<location>(?s:.*))#(?P<size>\d+)@(?P<modified>-?\d+)$"
 _CLOCK_SECONDS = 2.0
@@ -58,6 +56,7 @@ class ParquetTable:
     """
 
     merges_on_read = False
+    row_positions = True
     clock: Clock = time
     """The real clock. Tests that rewrite no file right after it was read use another one."""
 
@@ -113,15 +112,7 @@ class ParquetTable:
         with named_errors(self._name):
             return reader.table(self._name) if self.is_named else reader.parquet(self._name)
 
-    def raw_rows(
-        self,
-        version: TableVersion,
-        columns: Sequence[Column],
-        *,
-        split_bytes: int,
-        stride: int = 1,
-        selection: str = "",
-    ) -> DataFrame:
+    def raw_rows(self, version: TableVersion, read: RawRead) -> DataFrame:
         """Return rows of every ``stride``-th selected file. As for :meth:`SparkTable.raw_rows`."""
         from pyspark.sql import DataFrame
         from pyspark.sql import functions as F
@@ -136,13 +127,13 @@ class ParquetTable:
             F.lit("@"),
             F.unix_millis(metadata["file_modification_time"]).cast("string"),
         )
-        leaf = self._leaf_of(self._read(**{RAW_READ: raw_read(stride, selection)}))
+        leaf = self._leaf_of(self._read(**{RAW_READ: read.option}))
         # without what a catalog table may add above its leaf, such as padding of CHAR
         session = self._spark._jsparkSession
         java = own_class(self._spark, "spark.ClassicSessions").rows(session, leaf)
-        rows = DataFrame(java, self._spark).select(*keys_of(columns), identity.alias("file"))
-        total = pc.sum(files.column("size")).as_py() or 0
-        return in_larger_tasks(rows, total_bytes=total / stride, split_bytes=split_bytes)
+        columns = raw_columns(read, "_metadata.row_index", identity)
+        rows = DataFrame(java, self._spark).select(*columns)
+        return in_larger_tasks(rows, read, pc.sum(files.column("size")).as_py() or 0)
 
     def rows(self, version: TableVersion) -> DataFrame:  # noqa: ARG002 - there is no other
         """Return the rows of the current files. As for :meth:`SparkTable.rows`."""

@@ -2,6 +2,7 @@ package lakesieve.folders;
 
 import lakesieve.spark.Scala;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.execution.datasources.FileFormat;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
@@ -13,7 +14,14 @@ public final class FileRelations {
 
   /** Copy a leaf so that it reads the files of another index. */
   public static LogicalPlan with(LogicalPlan leaf, FileIndex index) {
-    return with(leaf, index, FileScans.relation(leaf).options());
+    HadoopFsRelation old = FileScans.relation(leaf);
+    return with(leaf, index, old.fileFormat(), old.options());
+  }
+
+  /** Copy a leaf so that it reads its files by another format. */
+  public static LogicalPlan with(LogicalPlan leaf, FileFormat format) {
+    HadoopFsRelation old = FileScans.relation(leaf);
+    return with(leaf, old.location(), format, old.options());
   }
 
   /**
@@ -23,7 +31,8 @@ public final class FileRelations {
   public static LogicalPlan strict(LogicalPlan leaf) {
     HadoopFsRelation relation = FileScans.relation(leaf);
     Map<String, String> options = withFalse(relation.options(), "ignoreCorruptFiles");
-    return with(leaf, relation.location(), withFalse(options, "ignoreMissingFiles"));
+    options = withFalse(options, "ignoreMissingFiles");
+    return with(leaf, relation.location(), relation.fileFormat(), options);
   }
 
   // Scala 2.13 declares the result of updated() without its type parameters
@@ -33,7 +42,8 @@ public final class FileRelations {
     return changed;
   }
 
-  private static LogicalPlan with(LogicalPlan leaf, FileIndex index, Map<String, String> options) {
+  private static LogicalPlan with(
+      LogicalPlan leaf, FileIndex index, FileFormat format, Map<String, String> options) {
     HadoopFsRelation old = FileScans.relation(leaf);
     HadoopFsRelation relation =
         new HadoopFsRelation(
@@ -41,7 +51,7 @@ public final class FileRelations {
             old.partitionSchema(),
             old.dataSchema(),
             old.bucketSpec(),
-            old.fileFormat(),
+            format,
             options,
             old.sparkSession());
     // the number of arguments differs between versions, but the first is always the relation
