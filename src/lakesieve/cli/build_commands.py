@@ -38,7 +38,7 @@ Budget = Annotated[
 RowsPerBlock = Annotated[
     str,
     option(
-        "Index blocks of this many rows, `none` for whole data files; `auto` chooses by their size.",
+        "Index blocks of this many rows, `none` for data files; `auto` chooses by their size.",
         metavar="N",
     ),
 ]

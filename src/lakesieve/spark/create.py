@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError
@@ -18,11 +17,14 @@ from lakesieve.spark.tables import open_table
 from lakesieve.store import COMPACTION, IndexStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from pyspark.sql import SparkSession
 
+    from lakesieve.format import Unit
     from lakesieve.index import BuildProgress
+    from lakesieve.storage import Storage
+    from lakesieve.tables import Column
 
 __all__ = ["create_index", "create_indexes"]
 
@@ -144,20 +146,29 @@ def create_indexes(
     access = access_by(spark)
     roots = [access.new_storage(reader, name, location) for name in chosen]
     source = Source.whole(opened, version, distinct_columns(keys))
-    rows = unit_of(opened, source.files, rows_per_block).rows
-    how: dict[str, Any] = {
-        "absent_hits": absent_hits,
-        "compaction": compaction,
-        "rows_per_block": rows,
-    }
-    define_one = partial(define, reader, budget=budget, **how)
-    builds = [
-        IndexBuild(definition=define_one(key, name), store=IndexStore(root), columns=key)
-        for key, name, root in zip(keys, chosen, roots, strict=True)
-    ]
+    how = {"budget": budget, "absent_hits": absent_hits, "compaction": compaction}
+    unit = unit_of(opened, source.files, rows_per_block)
+    builds = _new_builds(source, zip(keys, chosen, roots, strict=True), unit, **how)
     if builds:
         _build(spark, source, builds, progress)
     return [SparkIndex(spark, opened, root) for root in roots]
+
+
+def _new_builds(
+    source: Source,
+    indexes: Iterable[tuple[tuple[Column, ...], str, Storage]],
+    unit: Unit,
+    **how: Any,
+) -> list[IndexBuild]:
+    """Define new indexes, given by their key columns, names and roots."""
+    return [
+        IndexBuild(
+            definition=define(source.table.reader, key, name, rows_per_block=unit.rows, **how),
+            store=IndexStore(root),
+            columns=key,
+        )
+        for key, name, root in indexes
+    ]
 
 
 def _build(
