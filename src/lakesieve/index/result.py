@@ -32,6 +32,9 @@ class FileMatches(Shown):
         row_ranges: For each of ``paths`` the rows that can match, as pairs of the first row in the
             file and the row behind the last, or ``None`` for all rows; ``None`` without an index
             of row blocks.
+        rows_total: Rows of ``paths``; ``None`` here and below where ``row_ranges`` is ``None``, or
+            where the rows of a data file are not known.
+        rows_read: How many of these rows can match.
 
     Examples:
         >>> matches = orders.find_files("customer = 4711")
@@ -50,6 +53,8 @@ class FileMatches(Shown):
     indexes: tuple[str, ...]
     condition: str = ""
     row_ranges: tuple[tuple[tuple[int, int], ...] | None, ...] | None = None
+    rows_total: int | None = None
+    rows_read: int | None = None
 
     def __str__(self) -> str:
         """Return the answer in a few lines for a person."""
@@ -57,6 +62,7 @@ class FileMatches(Shown):
         lines = [
             f"{self.table} at version {self.version}: {self.predicate}",
             f"read {len(self.paths)} of {self.total} data files (index used: {used})",
+            *([] if self.rows_read is None else [self._rows()]),
             f"read without an index: {self.left_by_format}",
         ]
         for reason in self.reasons:
@@ -64,6 +70,9 @@ class FileMatches(Shown):
             if step := reason.next_step(self.table):
                 lines.append(f"    next: {step}")
         return "\n".join(lines)
+
+    def _rows(self) -> str:
+        return f"read {self.rows_read:,} of {self.rows_total:,} rows of these files"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,6 +217,9 @@ class TablePruning(Shown):
         indexes: Names of the indexes that were used.
         reasons: Coded reasons.
         predicate: The part of the filter that was understood.
+        rows_total: Rows of the files that are read; ``None`` here and below if whole files are
+            read.
+        rows_read: How many of these rows are read, in row blocks.
 
     Examples:
         >>> orders.scan_polars().filter(pl.col("customer") == 4711).collect().height
@@ -224,6 +236,8 @@ class TablePruning(Shown):
     indexes: tuple[str, ...]
     reasons: tuple[Reason, ...]
     predicate: str
+    rows_total: int | None = None
+    rows_read: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -78,6 +78,7 @@ def _(result: Explanation) -> RenderableType:
             else []
         ),
         ("read", f"{files}, {count(skipped)} skipped"),
+        *([] if found.rows_total is None else [("rows of these files", _rows(found))]),
         ("without an index", f"{plural(found.left_by_format, 'file')}, {_by_format(found)}"),
         ("index", ", ".join(found.indexes) or "none used"),
     ]
@@ -100,6 +101,10 @@ def _why(reason: Reason, table: str) -> list[Text]:
     lines = [Text.assemble((str(reason.code), "bold"), "  ", reason.sentence)]
     step = reason.next_step(table)
     return [*lines, Text(f"  → {step}")] if step else lines
+
+
+def _rows(found: FileMatches) -> str:
+    return f"{count(found.rows_read or 0)} of {plural(found.rows_total or 0, 'row')}"
 
 
 def _by_format(found: FileMatches) -> str:

@@ -22,7 +22,7 @@ from lakesieve.engines.iceberg_plan import (
 from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError, UnsupportedError
 from lakesieve.index import Reason, ReasonCode
 from lakesieve.serve.documents import file_document, partition_document
-from lakesieve.serve.filters import FilterReader
+from lakesieve.serve.filters import FilterReader, without_not
 from lakesieve.serve.limits import PlanLimits, RequestWork
 from lakesieve.serve.metrics import count_read
 from lakesieve.tables.iceberg.delete_files import delete_index
@@ -158,8 +158,10 @@ class TablePlanner:
         pages = self._pages(mask, data, page, tasks)
         made: list[dict[str, Any]] = []
         deletes_of: list[list[ListedFile]] = []
+        # a client that gets none takes it for true
+        residual = True if request.filter is None else without_not(request.filter)
         for file in kept_files(self._manifests, data, rows_of_each(mask, ends), by_metadata):
-            made.append(self._task(file, request, fields))
+            made.append(self._task(file, residual, fields))
             deletes_of.append([] if deletes is None else deletes.of(file))
             if len(made) % _CHECKED == 0:
                 self._work.check()
@@ -224,13 +226,10 @@ class TablePlanner:
         last = len(mask) if page is None else page[1]
         return [(first, end, known_by) for first, end in pairwise([*starts, last])]
 
-    def _task(
-        self, file: ListedFile, request: ScanRequest, fields: frozenset[int]
-    ) -> dict[str, Any]:
+    def _task(self, file: ListedFile, residual: Any, fields: frozenset[int]) -> dict[str, Any]:
         return {
             "data-file": file_document(file, self._partition(file), fields),
-            # a client that gets none takes it for true
-            "residual-filter": True if request.filter is None else request.filter,
+            "residual-filter": residual,
         }
 
     def _refer(
