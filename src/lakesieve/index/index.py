@@ -436,8 +436,8 @@ class Index:
             return
         if definition.table_uuid != self._snapshot.definition.table_uuid:
             raise InvalidInputError(
-                f"The index {definition.name} is of another table now, which replaced "
-                f"{self._table.name}.",
+                f"Another table has replaced {self._table.name}, and the index "
+                f"{definition.name} now belongs to that table.",
                 kind=ErrorKind.TABLE_REPLACED,
-                hint="Open it again, by the table's name.",
+                hint="Open the index again by the table's name.",
             )

@@ -200,7 +200,7 @@ def plan(
 def column_types(
     columns: Mapping[tuple[str, ...], Column],
 ) -> dict[tuple[str, ...], ColumnType]:
-    """Return the columns of a table as predicates are bound to them."""
+    """Return the columns of a table in the form that binding a predicate needs."""
     return {
         path: ColumnType(field_id=c.field_id, kind=c.kind, scale=c.scale, precision=c.precision)
         for path, c in columns.items()

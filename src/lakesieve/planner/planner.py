@@ -91,10 +91,10 @@ class Planner:
         return self._options
 
     def answer(self, request: str) -> str:
-        """Answer one request of the protocol; one that is not understood is refused.
+        """Answer one request of the protocol.
 
         Returns:
-            The answer, JSON as well.
+            The answer as JSON. A request that is not valid gets an answer that refuses it.
         """
         try:
             parsed = read_request(request)

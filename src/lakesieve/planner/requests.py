@@ -131,7 +131,7 @@ def _file_io(properties: Any) -> dict[str, str] | None:
     if properties is None:
         return None
     if not isinstance(properties, dict) or not all(isinstance(v, str) for v in properties.values()):
-        raise RequestError("the properties of a file IO are no texts")
+        raise RequestError("the properties of a file IO are not all strings")
     return properties
 
 

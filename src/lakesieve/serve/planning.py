@@ -210,7 +210,7 @@ class TablePlanner:
         if page is not None:
             if page[2] != known_by:
                 raise NotFoundError(
-                    f"The plan is of another state of {self._name}.",
+                    f"This page belongs to a plan for another state of {self._name}.",
                     kind=ErrorKind.OBJECT_NOT_FOUND,
                     hint="Plan the scan again.",
                 )
