@@ -350,7 +350,7 @@ def _no_predicate(indexes: Sequence[UsableIndex], unknown: Sequence[str]) -> Rea
                 why = f"applies a function to the indexed column {name}"
                 details.append(f"{text} {why}, and lakesieve has no index of that expression")
             else:
-                details.append(f"{text} is no comparison of {name} with constants of its type")
+                details.append(f"{text} does not compare {name} with constants of its type")
     detail = "; ".join(details[:_SHOWN]) or f"no condition on {', '.join(names)}"
     return Reason(code=ReasonCode.NO_USABLE_PREDICATE, detail=detail)
 

@@ -126,9 +126,9 @@ async def _read_body(request: Request) -> Any:
     try:
         return parse_json(bytes(received))
     except json.JSONDecodeError as error:
-        raise _wrong(f"It is no JSON from line {error.lineno}, column {error.colno} on.") from None
+        raise _wrong(f"It is not JSON from line {error.lineno}, column {error.colno} on.") from None
     except UnicodeError:
-        raise _wrong("It has something that is no character.") from None
+        raise _wrong("It contains bytes that are not characters.") from None
     except (ValueError, RecursionError):
         raise _wrong(
             "It has NaN or infinity, a number that is too long, or too many levels."

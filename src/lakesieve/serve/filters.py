@@ -179,7 +179,7 @@ class FilterReader:
             if isinstance(given, dict) and given.get("type") == "literals":
                 given = _part(given, "values")
             if not isinstance(given, list):
-                raise _wrong(f"The values of {kind!r} are no list.")
+                raise _wrong(f"The values of {kind!r} are not a list.")
             leaf = In(column=path, values=tuple(_literal(_value(v), field_type) for v in given))
         elif kind.endswith("null"):
             null = IsNull(column=path)
@@ -224,7 +224,7 @@ class FilterReader:
 def _kind_of(node: Any) -> str:
     kind = node.get("type") if isinstance(node, dict) else None
     if not isinstance(kind, str):
-        raise _wrong("An expression is no object with a type.")
+        raise _wrong("An expression is not an object with a type.")
     return kind.lower().replace("_", "-")
 
 
@@ -253,7 +253,7 @@ def _whole(value: Any) -> int:
     if isinstance(value, str) and _INTEGER.fullmatch(value):
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int):
-        raise _OpaqueError("a literal that is no integer")
+        raise _OpaqueError("a literal that is not an integer")
     return value
 
 

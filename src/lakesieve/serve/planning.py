@@ -309,7 +309,7 @@ class TablePlanner:
             at = by_id.get(at.parent_snapshot_id)
         if at is None or at.snapshot_id != start:
             raise InvalidInputError(
-                f"The snapshot {start} of {self._name} is no ancestor of {last.snapshot_id}.",
+                f"The snapshot {start} of {self._name} is not an ancestor of {last.snapshot_id}.",
                 kind=ErrorKind.INVALID_ARGUMENT,
                 hint="Name two snapshots of one history, or read the table as a whole.",
             )

@@ -76,7 +76,7 @@ def check_certificate(certificate: str | None, key: str | None) -> None:
         return
     if certificate is None:
         raise InvalidInputError(
-            "A key without its certificate is no use.",
+            "A key needs its certificate.",
             kind=ErrorKind.INVALID_ARGUMENT,
             hint="Give --certificate with the file of the certificate, too.",
         )
