@@ -368,6 +368,6 @@ def _sources(context: typer.Context, *names: str) -> list[str]:
 
 
 def _texts(given: Iterable[Any]) -> list[str]:
-    """Return the arguments that are text, those in lists among them."""
+    """Return the arguments that are text, also if they are in lists."""
     lists = (each if isinstance(each, list | tuple) else [each] for each in given)
     return [text for each in lists for text in each if isinstance(text, str)]

@@ -27,7 +27,7 @@ class TableRows(Protocol):
 
     @property
     def schema(self) -> pa.Schema:
-        """All columns."""
+        """The schema with all columns."""
 
     def batches(
         self, wanted: Expr | KeepTree, columns: Collection[str] | None = None

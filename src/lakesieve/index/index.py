@@ -175,9 +175,9 @@ class Index:
         reader = self._key_reader if confirm else None
         if confirm and reader is None:
             raise UnsupportedError(
-                f"Rows of {self._table.name} are not read here, so nothing can be confirmed.",
+                f"This index cannot read rows of {self._table.name}, so it cannot confirm keys.",
                 kind=ErrorKind.UNSUPPORTED_TABLE,
-                hint="Open the index by lakesieve.open_index.",
+                hint="Open the index with lakesieve.open_index.",
             )
         opened = self._opened()
         return contained(given, opened, table=self._table, version=table_version, reader=reader)

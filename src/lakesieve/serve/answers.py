@@ -139,5 +139,5 @@ def _wrong(why: str) -> InvalidInputError:
     return InvalidInputError(
         f"The body of the request cannot be read. {why}",
         kind=ErrorKind.INVALID_ARGUMENT,
-        hint="Send what Iceberg's REST specification says.",
+        hint="Send a body as Iceberg's REST specification describes it.",
     )

@@ -82,5 +82,5 @@ def _failed(why: str) -> StorageError:
     return StorageError(
         f"The server at {why}.",
         kind=ErrorKind.STORAGE_FAILED,
-        hint="Look into its log; --token is for servers that want one.",
+        hint="Look at the server's log. If the server asks for a token, give --token.",
     )

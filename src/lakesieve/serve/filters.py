@@ -297,7 +297,7 @@ def _literal(value: Any, field_type: PrimitiveType) -> Literal:
         *(OddError, ValueError, TypeError),
         *(ArithmeticError, AttributeError, LookupError),
     ) as error:
-        raise _OpaqueError(f"a literal that is no {field_type}") from error
+        raise _OpaqueError(f"a literal that is not of type {field_type}") from error
 
 
 def _code(value: Any, field_type: PrimitiveType) -> Any:

@@ -79,5 +79,6 @@ class RequestWork:
             raise StorageError(
                 "The answer took too long." if late else "Nobody waits for the answer any more.",
                 kind=ErrorKind.STORAGE_FAILED,
-                hint="Try again: what was read of the table is kept. A smaller filter takes less.",
+                hint="Try again: the server keeps the parts of the table that it has read. A "
+                "smaller filter takes less time.",
             )

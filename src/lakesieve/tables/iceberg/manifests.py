@@ -119,7 +119,7 @@ def _list_of(snapshot: Mapping[str, Any], name: str) -> str:
     path = snapshot.get("manifest-list")
     if path is None:
         raise UnsupportedError(
-            f"{name} has snapshots without manifest lists, as its oldest writers left them.",
+            f"{name} has snapshots without manifest lists, from very old versions of Iceberg.",
             kind=ErrorKind.UNSUPPORTED_TABLE,
             hint="Open it with a Spark session.",
         )
