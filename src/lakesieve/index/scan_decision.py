@@ -379,7 +379,7 @@ def _keep(rows: RowFilter, answers: Mapping[ColumnRanges, KeepLeaf]) -> KeepLeaf
 
 
 def _joined(args: Sequence[KeepLeaf | KeepNode], *, every: bool) -> KeepLeaf | KeepNode:
-    """Join parts; leaves of one index become one, as they judge the same files."""
+    """Join the parts of a tree. Leaves of one index become one: they judge the same files."""
     by_index: dict[int, np.ndarray] = {}
     others: list[KeepLeaf | KeepNode] = []
     for arg in args:

@@ -74,7 +74,7 @@ def _stripe(row: int, left: float, right: float) -> str:
 
 
 def curve_picture(points: Sequence[BudgetPoint], bits: float) -> CurvePicture | None:
-    """Draw what budgets trade; files by their logarithm."""
+    """Draw the trade-off curve of budgets. The axis of files is logarithmic."""
     if len(points) < 2 or not bits:
         return None
     most, widest = max(point.false_files for point in points), points[-1].size

@@ -79,7 +79,7 @@ _OFFSET = re.compile(r"(Z|[+-][0-9]{2}:?[0-9]{2})$", re.ASCII | re.IGNORECASE)
 
 
 class _OpaqueError(Exception):
-    """A part of a filter that is not understood; the client applies it."""
+    """Raised for a part of a filter that is not understood. The client applies this part."""
 
 
 class FilterReader:

@@ -312,7 +312,7 @@ def _checked(address: str) -> str:
 
 
 def _readable(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return headers that ask for no compression but the one that is undone here."""
+    """Return headers that accept only the compression that this server can decompress."""
     kept = [(k, v) for k, v in headers if k.lower() != "accept-encoding"]
     return [*kept, ("Accept-Encoding", "gzip")]
 

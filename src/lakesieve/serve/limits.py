@@ -56,7 +56,7 @@ class RequestWork:
 
     @classmethod
     def of(cls, scope: Mapping[str, Any]) -> Self:
-        """Return the work for a request; without end where nothing guards the application."""
+        """Return the work for a request. It has no time limit if no guard set one."""
         work = scope.get(_WORK)
         return work if isinstance(work, cls) else cls()
 

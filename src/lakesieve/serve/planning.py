@@ -204,7 +204,7 @@ class TablePlanner:
     def _pages(
         self, mask: np.ndarray, data: Sequence[Manifest], page: Page | None, tasks: int | None
     ) -> list[Page]:
-        """Leave in a mask over data files those of this page, and return the pages after it."""
+        """Keep only the files of this page in a mask of data files. Return the later pages."""
         paths = "\n".join(manifest.path for manifest in data)
         known_by = int.from_bytes(hashlib.sha256(paths.encode()).digest()[:6])
         if page is not None:
@@ -239,7 +239,7 @@ class TablePlanner:
         deletes_of: Sequence[Sequence[ListedFile]],
         by_metadata: MetadataFilter,
     ) -> list[dict[str, Any]]:
-        """Let tasks refer to their delete files that can be of a matching row; return these."""
+        """Let tasks refer to the delete files that can apply to a matching row, and return them."""
         if not any(deletes_of):
             return []
         rows: dict[int, tuple[ManifestFiles, set[int]]] = {}

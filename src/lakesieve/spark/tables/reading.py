@@ -54,7 +54,7 @@ def quoted(*parts: str) -> str:
 
 
 def raw_read(stride: int, selection: str) -> str:
-    """Return the value of ``RAW_READ``, with which a raw read tells the rule what it wants."""
+    """Return the value of ``RAW_READ``, which tells the rule what a raw read wants."""
     return f"{stride} {selection}".strip()
 
 

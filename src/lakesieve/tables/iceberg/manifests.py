@@ -34,7 +34,7 @@ SHARED = ManifestCache(small=ContentCache(384 << 20), large=ContentCache(640 << 
 def data_files(
     snapshots: Iterable[Mapping[str, Any]], options: StorageOptions, name: str
 ) -> pa.Table:
-    """Return the live data files of some snapshots, those of a manifest once.
+    """Return the live data files of some snapshots. Each manifest counts once.
 
     Raises:
         UnsupportedError: A snapshot is written as only the oldest writers did.
