@@ -133,11 +133,11 @@ class SetupError(LakesieveError, RuntimeError):
 
 
 def corrupt(path: str, what: str) -> CorruptIndexError:
-    """Return the error for an object of an index whose content is not what was written."""
+    """Return the error for an object of an index whose content is damaged."""
     return CorruptIndexError(
         f"The index file {path} is damaged: {what}.",
         kind=ErrorKind.CORRUPT,
-        hint="Queries read every file until then. Drop the index and create it again.",
+        hint="Drop the index and create it again. Until then, queries read every file.",
     )
 
 

@@ -155,7 +155,7 @@ def test_json_where_no_format_is_set_up(lakesieve: Run, here: Path) -> None:
         (("list", "warehouse/"), "Did you mean iceberg:warehouse/?"),
         (("list", "db.t"), "Did you mean lake.db.t?"),
         (("list", "warehouse"), "Did you mean iceberg:warehouse?"),
-        (("list", "excel:t"), "'excel' is no table format"),
+        (("list", "excel:t"), "'excel' is not a table format"),
         (("files", TABLE, "text = polars"), "Did you mean 'polars'?"),
         (("files", TABLE, "text IN (polars, 'b')"), "Did you mean 'polars'?"),
         (("files", TABLE, "day > 2026-01-31"), "Did you mean '2026-01-31'?"),

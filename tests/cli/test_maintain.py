@@ -167,8 +167,8 @@ def test_metrics_of_rounds() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--dry-run", "--watch", "5m"), "A dry run is not watched"),
-        (("--metrics-port", "9000"), "A single round serves no metrics"),
+        (("--dry-run", "--watch", "5m"), "A dry run cannot be repeated"),
+        (("--metrics-port", "9000"), "Metrics are served only with --watch"),
         (("--watch", "soon"), "is not an interval"),
     ],
 )

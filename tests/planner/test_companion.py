@@ -47,7 +47,7 @@ def _answers(count: int, *frames: bytes) -> dict[int, tuple[int, Any]]:
 
 def test_what_is_no_request() -> None:
     """An engine that does not speak the protocol is refused; one that ends, ends the process."""
-    assert b"no request of a driver" in _run(b"x" * 100).stderr
+    assert b"not a request of a driver" in _run(b"x" * 100).stderr
     ended = _run(frame(OPEN, f"s\n{SETTINGS}") + frame(PLAN, "s\n{}")[:20])
     assert (ended.returncode, ended.stdout) == (0, b"")
 

@@ -99,7 +99,7 @@ def test_workers_of_a_parent_that_is_killed(tmp_path: Path) -> None:
         (["--port", "0"], 2, "--port"),
         (["--log-format", "xml"], 2, "--log-format"),
         (["--tokens", "nothing"], 1, "file of tokens nothing cannot be read"),
-        (["--catalog", "http://127.0.0.1:9", "--tokens", "t"], 1, "by the REST catalog behind"),
+        (["--catalog", "http://127.0.0.1:9", "--tokens", "t"], 1, "checks no tokens"),
         (["--host", "0.0.0.0"], 1, "--no-auth"),
         (["--check", "http://127.0.0.1:9"], 2, "--check"),
         (["--check", "http://127.0.0.1:9", "db.t"], 1, "cannot be reached"),

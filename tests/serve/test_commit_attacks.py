@@ -229,7 +229,7 @@ def test_a_snapshot_that_is_its_own_ancestor(client: Caller, catalog: SqlCatalog
     answer = client.post(f"{TABLE}/plan", json={"start-snapshot-id": 5, "end-snapshot-id": 77})
 
     assert answer.status_code == 400
-    assert "no ancestor" in answer.text
+    assert "not an ancestor" in answer.text
 
 
 def test_manifests_of_other_tables(client: Caller, catalog: SqlCatalog, tmp_path: Path) -> None:

@@ -214,7 +214,7 @@ def test_appends_between_snapshots(table: Table) -> None:
     whole = [_own(table, IS.AlwaysTrue(), at) for at in (snapshots[2], snapshots[5])]
     assert _paths(_plan(table, IS.AlwaysTrue(), **between)) == whole[1] - whole[0]
     turned = {"start-snapshot-id": snapshots[5], "end-snapshot-id": snapshots[2]}
-    with pytest.raises(LakesieveError, match="no ancestor"):
+    with pytest.raises(LakesieveError, match="not an ancestor"):
         _plan(table, IS.AlwaysTrue(), **turned)
 
 

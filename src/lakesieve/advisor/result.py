@@ -116,9 +116,9 @@ class TableAdvice(Shown):
     Args:
         table: The table's name.
         files: Data files of the table.
-        rows: Their rows.
+        rows: Rows of these data files.
         sampled_files: Data files whose keys were read.
-        sampled_rows: Their rows.
+        sampled_rows: Rows of the sampled data files.
         queries: Number of queries that read the table.
         days: Days that the logs cover; 1 if there are only statements.
         columns: The tried columns, best first.

@@ -125,8 +125,8 @@ def _unpaid(one: TrialResult, saved: float, worth: Thresholds) -> str:
 def _saved(one: TrialResult, before: np.ndarray, now: np.ndarray, seconds: np.ndarray) -> float:
     """Return the seconds that an index saves each day, compared with the reads before it.
 
-    The uses take ``seconds`` a day for reading ``now``, without any index. The time of look-ups is
-    subtracted.
+    Without any index, the uses read the files of ``now`` in ``seconds`` a day. The time of look-ups
+    is subtracted.
     """
     read_now = now.sum(axis=1)
     spared = before.sum(axis=1) - np.minimum(one.then, before).sum(axis=1)

@@ -267,7 +267,7 @@ def index_on(table: str, indexes: Sequence[IndexInfo], on: str | Sequence[str]) 
         raise NotFoundError(
             f"{table} has no index that begins with {', '.join(wanted)}.",
             kind=ErrorKind.INDEX_NOT_FOUND,
-            hint="Create one, by create_index of the table.",
+            hint="Create one with create_index.",
         )
     return min(known, key=lambda info: len(info.columns)).name
 

@@ -104,7 +104,7 @@ class Table:
 
     @property
     def _by_spark(self) -> dict[str, Any]:
-        """Return what functions take that need a session; raise where there is none."""
+        """Return the arguments of functions that need a session. Raise if there is none."""
         if self._reach["spark"] is None:
             raise needs_session(self.name)
         return {name: self._reach[name] for name in ("spark", "location")}

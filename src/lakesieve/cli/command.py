@@ -107,7 +107,7 @@ class Run:
 
     @cached_property
     def output(self) -> Output:
-        """Where the command says what it does; its result is returned, not written."""
+        """The output for progress and hints. A command returns its result and does not write it."""
         from lakesieve.report import Output
 
         return Output(json=self.json)
@@ -228,7 +228,7 @@ class Command:
         return [one if "lakesieve " in one else f"lakesieve {one}" for one in self.examples]
 
     def add_to(self, apps: Mapping[str, typer.Typer], title: str) -> None:
-        """Register it; ``typer`` sees its own parameters, then the common options."""
+        """Register the command. Its own parameters come first, then the common options."""
         hints = get_type_hints(Run, include_extras=True)
         common = [
             _parameter(one, hints)
@@ -327,7 +327,7 @@ def _suggest(table: str, warehouse: str) -> None:
 
 
 def _expanded(parameter: inspect.Parameter) -> list[inspect.Parameter]:
-    """Return a parameter; for a group of options that commands share, each option of it."""
+    """Return a parameter, or each option of a group of common options."""
     if not is_dataclass(parameter.annotation):
         return [parameter]
     hints = get_type_hints(parameter.annotation, include_extras=True)
@@ -368,6 +368,6 @@ def _sources(context: typer.Context, *names: str) -> list[str]:
 
 
 def _texts(given: Iterable[Any]) -> list[str]:
-    """Return the arguments that are text, those in lists among them."""
+    """Return the arguments that are text, also if they are in lists."""
     lists = (each if isinstance(each, list | tuple) else [each] for each in given)
     return [text for each in lists for text in each if isinstance(text, str)]

@@ -140,7 +140,7 @@ def _has_equality_deletes(table: TableReader) -> None:
 def _refresh_and_convert(
     run: Run, spark: Session, table: str, convert: Callable[[], Conversion]
 ) -> None:
-    """Do one round; what may pass by itself is reported and left to the next."""
+    """Do one round. Temporary errors are reported and left to the next round."""
     from lakesieve.report import units
 
     for info in ls.list_indexes(table, spark=spark, location=run.location):

@@ -118,7 +118,7 @@ def maintain(
     seconds = seconds_between(watch, dry_run=dry_run)
     if metrics_port is not None and watch is None:
         raise InvalidInputError(
-            "A single round serves no metrics.",
+            "Metrics are served only with --watch.",
             kind=ErrorKind.INVALID_ARGUMENT,
             hint="Give --watch as well, such as --watch 5m.",
         )

@@ -25,7 +25,7 @@ def seconds_between(watch: str | None, *, dry_run: bool) -> float | None:
         return None
     if dry_run:
         raise InvalidInputError(
-            "A dry run is not watched.",
+            "A dry run cannot be repeated.",
             kind=ErrorKind.INVALID_ARGUMENT,
             hint="Give --watch or --dry-run, not both.",
         )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoIndex:
-    """One index of the demo's table, its cost beside that of what it indexes."""
+    """One index of the demo's table, with its size and the size of the indexed column."""
 
     column: str
     keys: int  # distinct keys

@@ -121,5 +121,5 @@ class _TableDataset(ds.Dataset):  # type: ignore[misc]
 
 
 def _expression(condition: Any) -> Any:
-    """Return a filter; DataFusion's are scalars where they use no column."""
+    """Return a filter as an expression. DataFusion gives a scalar if the filter uses no column."""
     return pc.scalar(condition) if isinstance(condition, pa.Scalar) else condition

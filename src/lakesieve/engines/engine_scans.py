@@ -56,7 +56,7 @@ class EngineScan:
         """Judge data files.
 
         Returns:
-            A boolean array: which must be read.
+            A boolean array: true for the files that must be read.
         """
         numbers = [] if self.plan is None else [at.numbers(paths) for at in self.plan.indexes]
         return self.keep_numbered(numbers, len(paths))

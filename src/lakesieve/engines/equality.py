@@ -26,7 +26,7 @@ class EqualityDeletes:
     def alive(
         self, rows: pa.Table, deletes: Sequence[ListedFile], names: Mapping[int, str], io: Any
     ) -> pa.Table:
-        """Take out the rows that are equal to a deleted one; null equals null.
+        """Remove the rows that are equal to a deleted row. Null equals null.
 
         Args:
             rows: Of one data file, with the fields that deletes compare.

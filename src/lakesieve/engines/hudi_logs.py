@@ -24,7 +24,7 @@ _FIRST_VERSION = 8
 
 
 def check_mergeable(table: HudiReader, one: FileSlice, logs: Sequence[bytes]) -> None:
-    """Insist that a slice is one of those that are merged the same with and without Spark.
+    """Check that a slice gives the same rows with and without Spark when it is merged.
 
     Raises:
         UnsupportedError: It is none of them.

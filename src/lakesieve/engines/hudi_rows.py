@@ -54,7 +54,7 @@ class HudiRows(FileRows[HudiReader]):
             raise UnsupportedError(
                 f"{table.name}: its partition columns are not read without Spark.",
                 kind=ErrorKind.UNSUPPORTED_TABLE,
-                hint=f"Its key generator, {generator}, makes values of its own; use Spark.",
+                hint=f"Use Spark. Only the key generator {generator} knows their values.",
             )
 
     def _read(self, wanted: Expr | KeepTree, fields: list[Field]) -> Iterator[pa.RecordBatch]:

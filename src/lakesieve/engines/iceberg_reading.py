@@ -147,7 +147,7 @@ def _with_names(function: Any, **names: Any) -> Any:
 
 
 class FileScan(reader.ArrowScan):
-    """PyIceberg's scan of some data files; it has no option for what is read otherwise here."""
+    """PyIceberg's scan of some data files, with the changes that PyIceberg has no option for."""
 
     _record_batches_from_scan_tasks_and_deletes = _with_names(
         reader.ArrowScan._record_batches_from_scan_tasks_and_deletes,

@@ -162,7 +162,7 @@ class _IndexedScan(iceberg.DataScan):
 def _tasks(
     scan: DataScan, pruner: FilePruner, original: Callable[[DataScan], Iterable[FileScanTask]]
 ) -> Iterable[FileScanTask]:
-    """The tasks of a scan that must be read; all of them where anything goes wrong."""
+    """Return the tasks of a scan that must be read. After any error, these are all tasks."""
     snapshot = scan.snapshot()
     if snapshot is None:
         return original(scan)

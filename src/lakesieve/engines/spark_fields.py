@@ -77,7 +77,7 @@ class Field:
         name = str(document["name"])
         whole = f"{path}.{name}" if path else name
         if OLD_DEFAULT in metadata:
-            raise _unread(whole, "older files lack it, and have a default")
+            raise _unread(whole, "older files lack the column, and it has a default value")
         mapped = mapping != "none"
         kind, inner = _kind(document["type"], mapping, whole)
         return cls(
@@ -169,7 +169,7 @@ def _read(opened: io.BufferedReader, own: Sequence[Field]) -> pa.Table:
     if _SHIFTED & (stored.metadata.metadata or {}).keys():
         for field in own:
             if pa.types.is_temporal(field.kind):
-                raise _unread(field.name, "a file has its old times by the Julian calendar")
+                raise _unread(field.name, "a file may have old times in the Julian calendar")
     names = [name for name in _stored(stored.schema_arrow, own).values() if name is not None]
     # without columns, it has as many rows
     return stored.read(columns=names)
@@ -336,7 +336,7 @@ def _constant(field: Field, value: str | pa.Scalar | None, count: int) -> pa.Arr
     zoned = pa.types.is_timestamp(field.kind) and field.kind.tz is not None
     if zoned and not text.endswith("Z"):
         # they are written in the zone of their writer
-        raise _unread(field.name, "the times of its partitions have no zone")
+        raise _unread(field.name, "the partition values are times without a time zone")
     if pa.types.is_binary(field.kind):
         value = pa.scalar(text.encode(), field.kind)
     else:

@@ -27,7 +27,7 @@ class TableRows(Protocol):
 
     @property
     def schema(self) -> pa.Schema:
-        """All columns."""
+        """The schema with all columns."""
 
     def batches(
         self, wanted: Expr | KeepTree, columns: Collection[str] | None = None
@@ -59,7 +59,7 @@ def key_rows(wanted: KeysToFind) -> Iterator[list[pa.Array]]:
 
 
 def _field(batch: pa.RecordBatch, path: Sequence[str]) -> pa.Array:
-    """Return a column, or a field of structs in it, null where one of those is."""
+    """Return a column, or a field of its structs, which is null if one of the structs is null."""
     found = batch.column(path[0])
     for name in path[1:]:
         found = pc.struct_field(found, name)

@@ -108,7 +108,7 @@ class IndexDefinition:
         columns = tuple(KeyColumn(**checked(KeyColumn, column)) for column in plain.pop("columns"))
         read = cls(**checked(cls, plain, skip={"columns"}), columns=columns)
         if not columns or not 0 < read.absent_hits <= 1:
-            raise ValueError("it has no columns, or absent_hits is not above 0 and up to 1")
+            raise ValueError("it has no columns, or absent_hits is not above 0 and at most 1")
         if bool(read.rows_per_block) != (kind == ROWS_KIND):
             raise ValueError(f"rows_per_block of the kind {kind} is {read.rows_per_block}")
         return read

@@ -150,7 +150,7 @@ def _slices(
         lengths = lengths[: len(blocks)].astype(np.int64)
         if int(lengths.max()) > LONGEST_SEPARATOR:
             raise InvalidInputError(
-                f"Keys that share more than {LONGEST_SEPARATOR} bytes cannot be indexed.",
+                f"Keys that differ only after {LONGEST_SEPARATOR} bytes cannot be indexed.",
                 kind=ErrorKind.UNSUPPORTED_TYPE,
                 hint="Index another column.",
             )

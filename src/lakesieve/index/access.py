@@ -101,9 +101,9 @@ def without_engine(
 def needs_session(table: str) -> UnsupportedError:
     """Return the error where a table that was opened without a session is asked for more."""
     return UnsupportedError(
-        f"This takes Spark, and {table} was opened without a session.",
+        f"This needs Spark, but {table} was opened without a session.",
         kind=ErrorKind.UNSUPPORTED_SESSION,
-        hint=f'Open it with one: ls.table("{table}", spark=ls.local_session()).',
+        hint=f'Open it with a session: ls.table("{table}", spark=ls.local_session()).',
     )
 
 

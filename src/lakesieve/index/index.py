@@ -175,9 +175,9 @@ class Index:
         reader = self._key_reader if confirm else None
         if confirm and reader is None:
             raise UnsupportedError(
-                f"Rows of {self._table.name} are not read here, so nothing can be confirmed.",
+                f"This index cannot read rows of {self._table.name}, so it cannot confirm keys.",
                 kind=ErrorKind.UNSUPPORTED_TABLE,
-                hint="Open the index by lakesieve.open_index.",
+                hint="Open the index with lakesieve.open_index.",
             )
         opened = self._opened()
         return contained(given, opened, table=self._table, version=table_version, reader=reader)
@@ -436,8 +436,8 @@ class Index:
             return
         if definition.table_uuid != self._snapshot.definition.table_uuid:
             raise InvalidInputError(
-                f"The index {definition.name} is of another table now, which replaced "
-                f"{self._table.name}.",
+                f"Another table has replaced {self._table.name}, and the index "
+                f"{definition.name} now belongs to that table.",
                 kind=ErrorKind.TABLE_REPLACED,
-                hint="Open it again, by the table's name.",
+                hint="Open the index again by the table's name.",
             )

@@ -119,8 +119,8 @@ class TableOverview:
         version: The version, or ``None`` for a table without data.
         timestamp_ms: When that was committed, if the format says so.
         files: Its live data files.
-        rows: Their rows, if the format says so.
-        bytes: Their bytes, if the format says so.
+        rows: Rows of these files, if the format counts them.
+        bytes: Bytes of these files, if the format knows them.
         deletes: Row-level deletes that readers must apply, where the format counts them.
         indexes: Its indexes, by name.
     """

@@ -269,18 +269,18 @@ class BuildProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefreshResult(Shown):
-    """What a refresh did, or would do.
+    """The result of a refresh, or of its dry run.
 
     Args:
         index: The index's name.
         table: The table's name.
         versions: Table versions in which there was something to index.
         files: Data files that were not covered before.
-        rows: Their rows.
+        rows: Rows of these files.
         covered: Data files that were covered already, in the current version.
         commit: The index's last commit afterwards.
         compacted: Whether deltas were merged.
-        dry_run: Nothing was done.
+        dry_run: True if nothing was done.
 
     Examples:
         >>> ls.refresh_indexes("lake.shop.orders", ["customer"], spark=spark)[0].covered
@@ -319,7 +319,7 @@ class RowChange(Shown):
         refreshed: What was done to each index after the commit.
         reasons: Coded reasons why an index was not refreshed; the commit stands.
         seconds: How long it took.
-        dry_run: Nothing was done.
+        dry_run: True if nothing was done.
 
     Examples:
         >>> orders = ls.table("lake.shop.orders", spark=spark)
@@ -360,7 +360,7 @@ class CompactionResult(Shown):
         bytes_before: Bytes before.
         bytes: Bytes afterwards; unknown if nothing was done.
         commit: The index's last commit afterwards.
-        dry_run: Nothing was done.
+        dry_run: True if nothing was done.
 
     Examples:
         >>> index.compact(dry_run=True).files
@@ -412,8 +412,8 @@ class VerifiedRows:
         index: The index's name.
         table: The table's name.
         files: Data files that were read.
-        rows: Their rows.
-        wrong: Files that the index misses for a key of theirs; nothing when all is well.
+        rows: Rows of these files.
+        wrong: Data files that hold a key for which the index does not return them. Normally empty.
 
     Examples:
         >>> ls.open_index("lake.shop.orders", "customer", spark=spark).verify_rows(files=2).rows

@@ -252,7 +252,7 @@ def plan(
 def column_types(
     columns: Mapping[tuple[str, ...], Column],
 ) -> dict[tuple[str, ...], ColumnType]:
-    """Return the columns of a table as predicates are bound to them."""
+    """Return the columns of a table in the form that binding a predicate needs."""
     return {
         path: ColumnType(field_id=c.field_id, kind=c.kind, scale=c.scale, precision=c.precision)
         for path, c in columns.items()
@@ -402,7 +402,7 @@ def _no_predicate(indexes: Sequence[UsableIndex], unknown: Sequence[str]) -> Rea
                 why = f"applies a function to the indexed column {name}"
                 details.append(f"{text} {why}, and lakesieve has no index of that expression")
             else:
-                details.append(f"{text} is no comparison of {name} with constants of its type")
+                details.append(f"{text} does not compare {name} with constants of its type")
     detail = "; ".join(details[:_SHOWN]) or f"no condition on {', '.join(names)}"
     return Reason(code=ReasonCode.NO_USABLE_PREDICATE, detail=detail)
 
@@ -431,7 +431,7 @@ def _keep(rows: RowFilter, answers: Mapping[ColumnRanges, KeepLeaf]) -> KeepLeaf
 
 
 def _joined(args: Sequence[KeepLeaf | KeepNode], *, every: bool) -> KeepLeaf | KeepNode:
-    """Join parts; leaves of one index become one, as they judge the same files."""
+    """Join the parts of a tree. Leaves of one index become one: they judge the same files."""
     by_index: dict[int, list[Candidates]] = {}
     others: list[KeepLeaf | KeepNode] = []
     for arg in args:

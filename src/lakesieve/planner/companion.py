@@ -56,7 +56,7 @@ class Companion:
                 return
             mark, length, number, kind = _FRAME.unpack(head)
             if mark != _MARK or length > _LARGEST or kind not in {_OPEN, _PLAN}:
-                raise ValueError("what came is no request of a driver")
+                raise ValueError("the bytes are not a request of a driver")
             content = self._requests.read(length)
             if len(content) < length:
                 return

@@ -47,7 +47,7 @@ class LookUp:
         self._index = index
 
     def give_up(self) -> Reason:
-        """Leave alone the root that is waited for; the coded reason."""
+        """Give up waiting for the root, and return the coded reason."""
         index = self._index
         if index is None:
             detail = "planning took longer than the query waits for it"

@@ -91,10 +91,10 @@ class Planner:
         return self._options
 
     def answer(self, request: str) -> str:
-        """Answer one request of the protocol; one that is not understood is refused.
+        """Answer one request of the protocol.
 
         Returns:
-            The answer, JSON as well.
+            The answer as JSON. A request that is not valid gets an answer that refuses it.
         """
         try:
             parsed = read_request(request)
@@ -126,7 +126,7 @@ class Planner:
         return answer(secret=secret, ticket=ticket, scans=scans)
 
     def _digests(self, request: DigestsRequest) -> str:
-        """Answer with digests of the next files of a catalogue; the last of a ticket end it."""
+        """Answer with digests of the next files of a catalogue. The last digests end the ticket."""
         ticket, name = request.ticket, request.catalogue
         start = request.start * DIGEST_BYTES
         with self._lock:
@@ -142,7 +142,7 @@ class Planner:
         return answer(digests=base64.b64encode(digests[start:end].tobytes()).decode("ascii"))
 
     def _start(self, scan: ScanRequest, until: float, known: frozenset[str]) -> LookUp | None:
-        """Answer for a scan in the background; ``None`` when too many of its table wait already."""
+        """Answer for a scan in the background. Return ``None`` if too many of its table wait."""
         table = scan.location
         if until <= time.monotonic():
             return None

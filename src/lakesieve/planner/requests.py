@@ -84,7 +84,7 @@ def read_request(text: str) -> PruningRequest | DigestsRequest:
     try:
         request = json.loads(text)
     except (ValueError, RecursionError):
-        raise RequestError("the request is no JSON") from None
+        raise RequestError("the request is not JSON") from None
     if not isinstance(request, dict) or type(version := request.get("version")) is not int:
         raise RequestError("the request names no version of the protocol")
     if version != PROTOCOL:
@@ -109,11 +109,11 @@ def read_request(text: str) -> PruningRequest | DigestsRequest:
 
 def _scan(scan: Any) -> ScanRequest:
     if not isinstance(scan, dict):
-        raise RequestError("a scan is no object")
+        raise RequestError("a scan is not an object")
     _check_fields(scan, _SCAN - {"table", "snapshot"}, _SCAN_MORE | {"table", "snapshot"})
     keys = _of(list, {"keys": []} | scan, "keys")
     if not all(isinstance(condition, dict) for condition in keys):
-        raise RequestError("keys of joins are no objects")
+        raise RequestError("a condition in keys is not an object")
     return ScanRequest(
         id=_count(scan, "id"),
         format=_of(str, scan, "format"),
@@ -131,7 +131,7 @@ def _file_io(properties: Any) -> dict[str, str] | None:
     if properties is None:
         return None
     if not isinstance(properties, dict) or not all(isinstance(v, str) for v in properties.values()):
-        raise RequestError("the properties of a file IO are no texts")
+        raise RequestError("the properties of a file IO are not all strings")
     return properties
 
 
@@ -147,19 +147,19 @@ def _check_fields(document: dict[str, Any], needed: set[str], others: set[str]) 
 def _of(kind: type[_T], document: dict[str, Any], name: str) -> _T:
     value = document[name]
     if not isinstance(value, kind):
-        raise RequestError(f"the field {name} of a request is no {kind.__name__}")
+        raise RequestError(f"the field {name} of a request is not a {kind.__name__}")
     return value
 
 
 def _count(document: dict[str, Any], name: str) -> int:
     value = document[name]
     if type(value) is not int or value < 0:
-        raise RequestError(f"the field {name} of a request is no count")
+        raise RequestError(f"the field {name} of a request is not a count")
     return value
 
 
 def _seconds(document: dict[str, Any]) -> float:
     value = document["seconds"]
     if type(value) not in {int, float} or not 0 <= value < math.inf:
-        raise RequestError("the field seconds of a request is no time to wait")
+        raise RequestError("the field seconds of a request is not a number of seconds")
     return float(min(value, _DAY))

@@ -152,7 +152,7 @@ class _Binder:
             raise InvalidInputError(
                 what,
                 kind=ErrorKind.INVALID_PREDICATE,
-                hint=f"Did you mean '{text}'? Text and dates stand in quotes.",
+                hint=f"Did you mean '{text}'? Write text and dates in quotes.",
             )
 
     def _condition(

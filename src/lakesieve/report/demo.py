@@ -131,7 +131,7 @@ def _closing(result: DemoResult) -> Group:
 
 
 def _question(query: DemoQuery, table: str) -> Text:
-    """Return the part of a query that makes it what it is."""
+    """Return the characteristic part of a query."""
     rest = query.sql.partition(" FROM ")[2].replace(table, "lineitem", 1)
     return Text.assemble("  ", (f"{query.name:<16}", "cyan"), (f"... {rest}", "dim"))
 

@@ -67,7 +67,7 @@ class MaintenanceMetrics:
             start_http_server(port, addr=host, registry=self.registry)
         except OSError as error:
             raise StorageError(
-                f"Port {port} of {host} cannot be listened on: {error.strerror or error}.",
+                f"Port {port} of {host} cannot be opened: {error.strerror or error}.",
                 kind=ErrorKind.STORAGE_FAILED,
                 hint="Give another --metrics-port or --metrics-host.",
             ) from error

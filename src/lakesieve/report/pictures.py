@@ -74,7 +74,7 @@ def _stripe(row: int, left: float, right: float) -> str:
 
 
 def curve_picture(points: Sequence[BudgetPoint], bits: float) -> CurvePicture | None:
-    """Draw what budgets trade; files by their logarithm."""
+    """Draw the trade-off curve of budgets. The axis of files is logarithmic."""
     if len(points) < 2 or not bits:
         return None
     most, widest = max(point.false_files for point in points), points[-1].size
@@ -92,7 +92,11 @@ def curve_picture(points: Sequence[BudgetPoint], bits: float) -> CurvePicture | 
 
 
 def files_of_key_bars(layout: KeyLayout) -> list[Bar]:
-    """Return how many data files hold a key: shares of the sampled keys, by powers of two."""
+    """Return bars that show how many data files hold a key.
+
+    Each bar is the share of the sampled keys whose number of data files lies between two powers of
+    two.
+    """
     counts = layout.files_of_key[layout.files_of_key > 0]
     if not len(counts):
         return []

@@ -126,9 +126,9 @@ async def _read_body(request: Request) -> Any:
     try:
         return parse_json(bytes(received))
     except json.JSONDecodeError as error:
-        raise _wrong(f"It is no JSON from line {error.lineno}, column {error.colno} on.") from None
+        raise _wrong(f"It is not JSON from line {error.lineno}, column {error.colno} on.") from None
     except UnicodeError:
-        raise _wrong("It has something that is no character.") from None
+        raise _wrong("It contains bytes that are not characters.") from None
     except (ValueError, RecursionError):
         raise _wrong(
             "It has NaN or infinity, a number that is too long, or too many levels."
@@ -139,5 +139,5 @@ def _wrong(why: str) -> InvalidInputError:
     return InvalidInputError(
         f"The body of the request cannot be read. {why}",
         kind=ErrorKind.INVALID_ARGUMENT,
-        hint="Send what Iceberg's REST specification says.",
+        hint="Send a body as Iceberg's REST specification describes it.",
     )

@@ -187,7 +187,7 @@ class PyIcebergCatalog:
             raise StorageError(
                 f"The commit was made, but {'.'.join(namespace)}.{table} cannot be read: {error}",
                 kind=ErrorKind.COMMIT_UNKNOWN,
-                hint="Load the table, and see.",
+                hint="Load the table, and look for the commit in its history.",
                 public_message="The commit was made, but the table cannot be read now.",
             ) from error
 

@@ -49,7 +49,7 @@ def check_server(address: str, table: str, token: str | None = None) -> dict[str
         raise _failed(f"{address} cannot be reached: {type(error).__name__}: {error}") from error
     files = answer.headers.get("X-Lakesieve-Files")
     if files is None:
-        raise _failed(f"{address} is no server of lakesieve's: its plans do not say what they read")
+        raise _failed(f"{address} is not a lakesieve server: its plans name no number of files")
     mode = (config.get("overrides") or {}).get("scan-planning-mode")
     return {
         "planned_by": mode or "whom the client is set to",
@@ -82,5 +82,5 @@ def _failed(why: str) -> StorageError:
     return StorageError(
         f"The server at {why}.",
         kind=ErrorKind.STORAGE_FAILED,
-        hint="Look into its log; --token is for servers that want one.",
+        hint="Look at the server's log. If the server asks for a token, give --token.",
     )

@@ -190,7 +190,7 @@ class SqlCommit:
             raise StorageError(
                 f"The catalog did not say whether the commit to {self._name} was made: {error}",
                 kind=ErrorKind.COMMIT_UNKNOWN,
-                hint="Load the table, and see.",
+                hint="Load the table, and look for the commit in its history.",
                 public_message=f"It is not known whether the commit to {self._name} was made.",
             ) from error
         if not ours:

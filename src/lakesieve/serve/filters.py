@@ -87,7 +87,7 @@ _OFFSET = re.compile(r"(Z|[+-][0-9]{2}:?[0-9]{2})$", re.ASCII | re.IGNORECASE)
 
 
 class _OpaqueError(Exception):
-    """A part of a filter that is not understood; the client applies it."""
+    """Raised for a part of a filter that is not understood. The client applies this part."""
 
 
 class FilterReader:
@@ -187,7 +187,7 @@ class FilterReader:
             if isinstance(given, dict) and given.get("type") == "literals":
                 given = _part(given, "values")
             if not isinstance(given, list):
-                raise _wrong(f"The values of {kind!r} are no list.")
+                raise _wrong(f"The values of {kind!r} are not a list.")
             leaf = In(column=path, values=tuple(_literal(_value(v), field_type) for v in given))
         elif kind.endswith("null"):
             null = IsNull(column=path)
@@ -253,7 +253,7 @@ def without_not(node: Any, *, negated: bool = False) -> Any:
 def _kind_of(node: Any) -> str:
     kind = node.get("type") if isinstance(node, dict) else None
     if not isinstance(kind, str):
-        raise _wrong("An expression is no object with a type.")
+        raise _wrong("An expression is not an object with a type.")
     return kind.lower().replace("_", "-")
 
 
@@ -282,7 +282,7 @@ def _whole(value: Any) -> int:
     if isinstance(value, str) and _INTEGER.fullmatch(value):
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int):
-        raise _OpaqueError("a literal that is no integer")
+        raise _OpaqueError("a literal that is not an integer")
     return value
 
 
@@ -326,7 +326,7 @@ def _literal(value: Any, field_type: PrimitiveType) -> Literal:
         *(OddError, ValueError, TypeError),
         *(ArithmeticError, AttributeError, LookupError),
     ) as error:
-        raise _OpaqueError(f"a literal that is no {field_type}") from error
+        raise _OpaqueError(f"a literal that is not of type {field_type}") from error
 
 
 def _code(value: Any, field_type: PrimitiveType) -> Any:

@@ -304,15 +304,15 @@ def _checked(address: str) -> str:
         url = httpx.URL("")
     if url.scheme not in {"http", "https"} or not url.host or url.userinfo or url.query:
         raise InvalidInputError(
-            "The address of the catalog behind is not one such as https://catalog.example.com.",
+            "The address of the catalog behind is not like https://catalog.example.com.",
             kind=ErrorKind.INVALID_ARGUMENT,
-            hint="Leave out names and passwords: callers say themselves who they are.",
+            hint="Leave out user names and passwords: callers send their own credentials.",
         )
     return address.rstrip("/").removesuffix("/v1")
 
 
 def _readable(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return headers that ask for no compression but the one that is undone here."""
+    """Return headers that accept only the compression that this server can decompress."""
     kept = [(k, v) for k, v in headers if k.lower() != "accept-encoding"]
     return [*kept, ("Accept-Encoding", "gzip")]
 

@@ -120,7 +120,7 @@ class RequestGuard:
     async def _received(
         self, receive: Receive, body: tempfile.SpooledTemporaryFile[bytes]
     ) -> tuple[int, str, str] | None:
-        """Receive a whole request; return the refusal if the client does not send it as it must."""
+        """Receive a whole request, or return the refusal of an invalid request."""
         limits = self._limits
         size, more = 0, True
         try:

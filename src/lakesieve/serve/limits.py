@@ -56,7 +56,7 @@ class RequestWork:
 
     @classmethod
     def of(cls, scope: Mapping[str, Any]) -> Self:
-        """Return the work for a request; without end where nothing guards the application."""
+        """Return the work for a request. It has no time limit if no guard set one."""
         work = scope.get(_WORK)
         return work if isinstance(work, cls) else cls()
 
@@ -79,5 +79,6 @@ class RequestWork:
             raise StorageError(
                 "The answer took too long." if late else "Nobody waits for the answer any more.",
                 kind=ErrorKind.STORAGE_FAILED,
-                hint="Try again: what was read of the table is kept. A smaller filter takes less.",
+                hint="Try again: the server keeps the parts of the table that it has read. A "
+                "smaller filter takes less time.",
             )

@@ -53,7 +53,7 @@ def read_document(io: FileIO, path: str) -> tuple[dict[str, Any], int]:
         raise _unreadable(path, f"{type(error).__name__}: {error}") from error
     # a view has versions in the place of snapshots
     if not isinstance(document, dict) or "location" not in document or "view-uuid" in document:
-        raise _unreadable(path, "it is no metadata of a table")
+        raise _unreadable(path, "it is not the metadata of a table")
     return document, len(data)
 
 

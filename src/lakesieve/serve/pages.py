@@ -48,7 +48,7 @@ def further_page(planner: TablePlanner, body: Any) -> Answer:
 
 
 def _tasks_of(request: ScanRequest, context: PlanningContext) -> int:
-    """Return how many tasks an answer has at most; each task repeats the filter."""
+    """Return the largest number of tasks in an answer. Each task repeats the filter."""
     if request.filter is None:
         return context.tasks
     size = len(json.dumps(request.filter))

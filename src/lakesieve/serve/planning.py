@@ -206,13 +206,13 @@ class TablePlanner:
     def _pages(
         self, mask: np.ndarray, data: Sequence[Manifest], page: Page | None, tasks: int | None
     ) -> list[Page]:
-        """Leave in a mask over data files those of this page, and return the pages after it."""
+        """Keep only the files of this page in a mask of data files. Return the later pages."""
         paths = "\n".join(manifest.path for manifest in data)
         known_by = int.from_bytes(hashlib.sha256(paths.encode()).digest()[:6])
         if page is not None:
             if page[2] != known_by:
                 raise NotFoundError(
-                    f"The plan is of another state of {self._name}.",
+                    f"This page belongs to a plan for another state of {self._name}.",
                     kind=ErrorKind.OBJECT_NOT_FOUND,
                     hint="Plan the scan again.",
                 )
@@ -238,7 +238,7 @@ class TablePlanner:
         deletes_of: Sequence[Sequence[ListedFile]],
         by_metadata: MetadataFilter,
     ) -> list[dict[str, Any]]:
-        """Let tasks refer to their delete files that can be of a matching row; return these."""
+        """Let tasks refer to the delete files that can apply to a matching row, and return them."""
         if not any(deletes_of):
             return []
         rows: dict[int, tuple[ManifestFiles, set[int]]] = {}
@@ -308,7 +308,7 @@ class TablePlanner:
             at = by_id.get(at.parent_snapshot_id)
         if at is None or at.snapshot_id != start:
             raise InvalidInputError(
-                f"The snapshot {start} of {self._name} is no ancestor of {last.snapshot_id}.",
+                f"The snapshot {start} of {self._name} is not an ancestor of {last.snapshot_id}.",
                 kind=ErrorKind.INVALID_ARGUMENT,
                 hint="Name two snapshots of one history, or read the table as a whole.",
             )

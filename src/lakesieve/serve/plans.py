@@ -54,7 +54,7 @@ def levels_of(name: str) -> Namespace:
         raise NotFoundError(
             f"There is no namespace {name!r}.",
             kind=ErrorKind.TABLE_NOT_FOUND,
-            hint="Each of its levels has a name.",
+            hint="Give each level of the namespace a name.",
         )
     return levels
 

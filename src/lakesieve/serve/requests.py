@@ -36,7 +36,7 @@ def _finite(text: str) -> float:
 
 
 def _no_constant(text: str) -> None:
-    raise ValueError(f"{text} is no number")
+    raise ValueError(f"{text} is not a number")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class ScanRequest:
             InvalidInputError: It is no such request.
         """
         if not isinstance(body, dict):
-            raise _wrong("It is no object.")
+            raise _wrong("It is not an object.")
         request = cls(
             snapshot_id=_number(body, "snapshot-id"),
             start_snapshot_id=_number(body, "start-snapshot-id"),
@@ -89,7 +89,7 @@ def _wrong(why: str) -> InvalidInputError:
 def _number(body: dict[str, Any], name: str) -> int | None:
     value = body.get(name)
     if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-        raise _wrong(f"{name} is no integer.")
+        raise _wrong(f"{name} is not an integer.")
     return value
 
 
@@ -105,5 +105,5 @@ def _names(body: dict[str, Any], name: str) -> tuple[str, ...]:
     if value is None:
         return ()
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise _wrong(f"{name} is no list of names.")
+        raise _wrong(f"{name} is not a list of names.")
     return tuple(value)

@@ -76,7 +76,7 @@ def check_certificate(certificate: str | None, key: str | None) -> None:
         return
     if certificate is None:
         raise InvalidInputError(
-            "A key without its certificate is no use.",
+            "A key needs its certificate.",
             kind=ErrorKind.INVALID_ARGUMENT,
             hint="Give --certificate with the file of the certificate, too.",
         )
@@ -163,9 +163,9 @@ def guarded_app(settings: ServerSettings) -> ASGIApp:
     address = upstream_of(settings)
     if address is not None and settings.tokens is not None:
         raise InvalidInputError(
-            "Tokens are checked by the REST catalog behind, not by this server too.",
+            "In front of a REST catalog, this server checks no tokens: that catalog does.",
             kind=ErrorKind.INVALID_ARGUMENT,
-            hint="Leave out --tokens: callers send what the catalog behind expects.",
+            hint="Leave out --tokens. Callers send the credentials that the catalog expects.",
         )
     tokens = None if settings.tokens is None else read_tokens(settings.tokens)
     conceal(tokens or ())

@@ -174,7 +174,11 @@ def _starts(blocks: Blocks) -> pa.Array:
 
 
 def _end(blocks: Blocks) -> Code | None:
-    """Return a code above the last key that is not above the first key of a following list."""
+    """Return the end of a list of blocks, or ``None`` if there is no greater code.
+
+    The end is a code above the last key. It is at most the first key of any list that comes after
+    this list.
+    """
     last = blocks.bounds[1]
     if isinstance(last, bytes):
         end = last + b"\0"

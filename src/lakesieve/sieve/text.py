@@ -290,7 +290,7 @@ class TextCode:
 
     @cached_property
     def _steps(self) -> tuple[dict[int, int], ...]:
-        """For each position: the value that a byte, or -1 for the end, adds to the code."""
+        """For each position, map a byte to the value that it adds to the code; -1 is the end."""
         return tuple(
             {symbol - 1: digit * weight for digit, symbol in enumerate(alphabet)}
             for alphabet, weight in zip(self.alphabets, self.weights, strict=True)

@@ -82,9 +82,9 @@ def enable(
     if is_remote(spark):
         if refreshes:
             raise UnsupportedError(
-                "A session of Spark Connect does not hear of its commits, to refresh after them.",
+                "A Spark Connect session cannot refresh indexes: it does not see its own commits.",
                 kind=ErrorKind.UNSUPPORTED_SESSION,
-                hint="Keep the indexes up with lakesieve maintain --watch beside it.",
+                hint="Run lakesieve maintain --watch, which refreshes the indexes.",
             )
         remote.enable(spark, roots)
         return

@@ -252,7 +252,7 @@ def _blocks(loader: SegmentLoader, chain: Sequence[OpenedSegment]) -> Iterator[B
 def _closed(blocks: Blocks, following: OpenedSegment) -> Blocks:
     """End blocks after their last key, instead of at the next segment.
 
-    Between the two may lie keys of another chain's segments.
+    Keys of another chain's segments may lie between the two ends.
     """
     if blocks.text is None:
         last, end = blocks.bounds[1], following.entry.key_min

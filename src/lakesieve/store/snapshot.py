@@ -187,6 +187,6 @@ def _broken(number: int, what: str) -> CorruptIndexError:
     return CorruptIndexError(
         f"The log is damaged at commit {number}: {what}.",
         kind=ErrorKind.CORRUPT,
-        hint="Queries read every file until then. Repair the index, or drop it and create it "
-        "again.",
+        hint="Repair the index, or drop it and create it again. Until then, queries read every "
+        "file.",
     )

@@ -110,9 +110,9 @@ def _check(store: IndexStore, retain_commits: int, older_than: timedelta) -> Non
     """Refuse limits that keep nothing, and an index whose folders are links."""
     if retain_commits < 1 or older_than < timedelta(0):
         raise InvalidInputError(
-            f"Invalid limits of a vacuum: keep {retain_commits} commits and {older_than}.",
+            f"A vacuum cannot keep {retain_commits} commits and the states of {older_than}.",
             kind=ErrorKind.INVALID_ARGUMENT,
-            hint="Keep at least one commit, and some hours.",
+            hint="Set retain_commits to at least 1, and older_than to some hours.",
         )
     for folder in FOLDERS:
         store.storage.check_unlinked(folder)

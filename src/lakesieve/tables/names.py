@@ -99,7 +99,7 @@ def parse_name(name: str) -> TableName:
         return TableName(text=text, format="iceberg", path=text)
     if ":" in text and "`" not in text:
         raise InvalidInputError(
-            f"{scheme!r} is no table format.",
+            f"{scheme!r} is not a table format.",
             kind=ErrorKind.NOT_A_TABLE,
             hint=f"Name a table {FORMS}.",
         )

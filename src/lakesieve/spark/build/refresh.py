@@ -39,7 +39,7 @@ class _StaleIndex:
         upkeep: The index.
         versions: Ids of the versions with newly indexed files.
         files: Number of newly indexed files.
-        rows: Their rows.
+        rows: Rows of these data files.
         covered: Files of the first version with new files that the index covered before.
         known: Files of the present version that the index covered when they were last compared.
         error: The error, if the refresh failed.

@@ -84,7 +84,7 @@ class IndexBuild:
         columns: Its key columns, in order, as the version that is read has them.
         base: The state to which files are added; ``None`` if the first commit creates the index.
         files: Number of committed data files.
-        rows: Their rows.
+        rows: Rows of these files.
         error: The error, if the build failed.
     """
 
@@ -149,7 +149,7 @@ class Source:
 
     @property
     def key_types(self) -> tuple[KeyType, ...]:
-        """Types of the keys."""
+        """Return the types of the keys in the key columns."""
         return key_types(self.columns)
 
     def portions(self, rows: int) -> Iterator[Source]:

@@ -266,14 +266,14 @@ def _read(storage: Storage, path: str) -> dict[str, Any]:
         document = metadata_document(data)
     except (OSError, EOFError, ValueError) as error:
         raise UnsupportedError(
-            f"{storage.location}/{path} is no metadata file of an Iceberg table: {error}.",
+            f"{storage.location}/{path} is not a metadata file of an Iceberg table: {error}.",
             kind=ErrorKind.UNSUPPORTED_TABLE,
             hint="Restore the file, or name the table by its catalog.",
-            public_message=f"{storage.location}/{path} is no metadata file of an Iceberg table.",
+            public_message=f"{storage.location}/{path} is not a metadata file of an Iceberg table.",
         ) from error
     if not isinstance(document, dict):
         raise InvalidInputError(
-            f"{storage.location}/{path} is no metadata file of an Iceberg table.",
+            f"{storage.location}/{path} is not a metadata file of an Iceberg table.",
             kind=ErrorKind.NOT_A_TABLE,
             hint="Name the folder of a table.",
         )

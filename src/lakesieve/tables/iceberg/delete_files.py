@@ -203,7 +203,7 @@ def _only_path(delete: ListedFile) -> str | None:
 
 
 def _overlap(data: _Values, deleted: _Values, field: NestedField) -> bool:
-    """Return whether the ranges of two files overlap; unknown ranges do."""
+    """Return whether the ranges of two files overlap. An unknown range overlaps every range."""
     from pyiceberg.conversions import from_bytes
 
     bounds = (data.low, data.high, deleted.low, deleted.high)

@@ -26,7 +26,7 @@ class ContentCache(LruCache):
         self._making: dict[Key, threading.Lock] = {}
 
     def get(self, key: Key, make: Callable[[], tuple[Any, int]]) -> Any:
-        """Return the content of a key; one thread makes it, with its size, where it is not held."""
+        """Return the cached content of a key. If it is missing, one thread makes it."""
         content = self.find(key)
         if content is not None:
             return content
@@ -44,7 +44,7 @@ class ContentCache(LruCache):
         return content
 
     def get_all(self, wanted: Sequence[tuple[Key, Callable[[], tuple[Any, int]]]]) -> list[Any]:
-        """Return the content of several keys; several threads make what is not held."""
+        """Return the cached content of several keys. Several threads make the missing content."""
         missing = sum(key not in self._entries for key, _ in wanted)
         if missing < 2:
             return [self.get(key, make) for key, make in wanted]

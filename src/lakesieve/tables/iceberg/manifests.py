@@ -34,7 +34,7 @@ SHARED = ManifestCache(small=ContentCache(384 << 20), large=ContentCache(640 << 
 def data_files(
     snapshots: Iterable[Mapping[str, Any]], options: StorageOptions, name: str
 ) -> pa.Table:
-    """Return the live data files of some snapshots, those of a manifest once.
+    """Return the live data files of some snapshots. Each manifest counts once.
 
     Raises:
         UnsupportedError: A snapshot is written as only the oldest writers did.
@@ -119,7 +119,7 @@ def _list_of(snapshot: Mapping[str, Any], name: str) -> str:
     path = snapshot.get("manifest-list")
     if path is None:
         raise UnsupportedError(
-            f"{name} has snapshots without manifest lists, as its oldest writers left them.",
+            f"{name} has snapshots without manifest lists, from very old versions of Iceberg.",
             kind=ErrorKind.UNSUPPORTED_TABLE,
             hint="Open it with a Spark session.",
         )

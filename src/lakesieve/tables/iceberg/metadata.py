@@ -88,7 +88,7 @@ class IcebergMetadata:
         return dict(self.document.get("refs") or {})
 
     def head(self, branch: str | None = None) -> Mapping[str, Any] | None:
-        """Return the newest snapshot of a branch; that of ``main`` if there is no such branch."""
+        """Return the newest snapshot of a branch, or of ``main`` if the branch does not exist."""
         reference = None if branch in {None, MAIN} else self.references().get(str(branch))
         if reference is None:
             return self.snapshot(self.document.get("current-snapshot-id"))

@@ -107,7 +107,7 @@ def _count(rows: RowFilter) -> int:
 
 
 def _coarse(rows: RowFilter) -> RowFilter:
-    """Return a filter of the same rows or more that has not too many ranges."""
+    """Return a filter with fewer ranges that matches the same rows or more."""
     if isinstance(rows, AllOf):
         return AllOf(args=tuple(map(_coarse, rows.args)))
     if isinstance(rows, AnyOf):

@@ -42,9 +42,9 @@ def spark_settings(catalog: str) -> Mapping[str, str]:
         settings[f"{prefix}.type"] = kind
     else:
         raise UnsupportedError(
-            f"The catalog {catalog} of the kind {kind} is not translated into settings of Spark.",
+            f"lakesieve cannot make Spark settings for the catalog {catalog} of type {kind}.",
             kind=ErrorKind.UNSUPPORTED_SESSION,
-            hint=f"Give them by --spark-conf spark.sql.catalog.{catalog}...=...",
+            hint=f"Give the settings yourself: --spark-conf spark.sql.catalog.{catalog}...=...",
         )
     for name, value in properties.items():
         if name == "uri" and kind == "sql":
