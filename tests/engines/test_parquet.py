@@ -159,16 +159,44 @@ def test_other_types_are_refused(tmp_path: Path, held: pa.Table) -> None:
     assert caught.value.kind is ErrorKind.UNSUPPORTED_TABLE
 
 
-def test_another_calendar_is_refused(tmp_path: Path) -> None:
+SPARK_2, SPARK_4 = ({"org.apache.spark.version": version} for version in ("2.4.8", "4.1.0"))
+LEGACY = SPARK_4 | {"org.apache.spark.legacyDateTime": ""}
+DAY = date(1500, 1, 1)
+
+
+@pytest.mark.parametrize("marks", [LEGACY, SPARK_2], ids=["legacy", "Spark 2"])
+@pytest.mark.parametrize(
+    "old",
+    [
+        pa.array([DAY]),
+        pa.array([{"day": DAY}]),
+        pa.array([[None, DAY]]),
+        pa.array([[("a", DAY)]], pa.map_(pa.string(), pa.date32())),
+        pa.array([-(2**52)], pa.timestamp("us", "UTC")),
+    ],
+    ids=["date", "struct", "list", "map", "moment"],
+)
+def test_old_times_of_another_calendar_are_refused(
+    tmp_path: Path, old: pa.Array, marks: dict[str, str]
+) -> None:
     """Old times that Spark wrote by the Julian calendar would be read as others."""
-    held = pa.table({"k": [1], "d": [date(1500, 1, 1)]})
-    marked = held.replace_schema_metadata({"org.apache.spark.legacyDateTime": ""})
-    _write(tmp_path, "a.parquet", marked)
+    held = pa.table({"k": [1], "d": old})
+    _write(tmp_path, "a.parquet", held.replace_schema_metadata(marks))
 
     dataset = arrow.dataset(f"parquet:{tmp_path}")
     with pytest.raises(UnsupportedError, match=r"column d is not read .* Julian calendar"):
         dataset.to_table()
     assert dataset.to_table(columns=["k"]).to_pylist() == [{"k": 1}]
+
+
+@pytest.mark.parametrize(
+    ("day", "marks"), [(date(1582, 10, 15), SPARK_2), (date(2026, 1, 1), LEGACY), (DAY, SPARK_4)]
+)
+def test_times_of_both_calendars_are_read(tmp_path: Path, day: date, marks: dict[str, str]) -> None:
+    """Times that both calendars name alike are read, and old ones of the common calendar."""
+    held = pa.table({"d": [day]})
+    _write(tmp_path, "a.parquet", held.replace_schema_metadata(marks))
+    assert arrow.dataset(f"parquet:{tmp_path}").to_table().to_pylist() == [{"d": day}]
 
 
 @pytest.mark.parametrize(

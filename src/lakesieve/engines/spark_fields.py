@@ -40,8 +40,12 @@ _ARROW = {
 _TIME, _TIME_TYPE = re.compile(r"time\(\d\)"), pa.time64("ns")
 _ID = "delta.columnMapping.id"
 _LARGEST_DECIMAL = 38
-# written by versions of Spark that had another calendar, or as they had it
-_SHIFTED = frozenset({b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96"})
+# written in the calendar of Spark 2: marked by Spark 3, or by a version before 3.1, of which 3.0
+# wrote INT96 so; Spark compares versions as texts
+_OLD_CALENDAR = frozenset({b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96"})
+_SPARK_VERSION, _ONE_CALENDAR = b"org.apache.spark.version", b"3.1.0"
+# both calendars agree from these values on, in every time zone: 1582-10-15 and 1900-01-01
+_FIRST_DAY, _FIRST_MOMENT = -141_427, -2_208_988_800_000_000
 
 
 Partition = Mapping[str, "str | pa.Scalar | None"]
@@ -166,13 +170,36 @@ def _named(path: str) -> Iterator[None]:
 def _read(opened: io.BufferedReader, own: Sequence[Field]) -> pa.Table:
     """Return the columns that a data file itself has."""
     stored = pq.ParquetFile(opened, coerce_int96_timestamp_unit="us")
-    if _SHIFTED & (stored.metadata.metadata or {}).keys():
-        for field in own:
-            if pa.types.is_temporal(field.kind):
-                raise _unread(field.name, "a file may have old times in the Julian calendar")
     names = [name for name in _stored(stored.schema_arrow, own).values() if name is not None]
     # without columns, it has as many rows
-    return stored.read(columns=names)
+    rows = stored.read(columns=names)
+    metadata = stored.metadata.metadata or {}
+    is_old = metadata.get(_SPARK_VERSION, _ONE_CALENDAR) < _ONE_CALENDAR
+    if is_old or _OLD_CALENDAR & metadata.keys():
+        for name, column in zip(rows.column_names, rows.columns, strict=True):
+            if any(map(_has_old_times, column.chunks)):
+                raise _unread(name, "a file has old times in the Julian calendar")
+    return rows
+
+
+def _has_old_times(array: pa.Array) -> bool:
+    """Return whether an array holds a time, at any depth, that another calendar would change."""
+    if pa.types.is_nested(array.type):
+        inner = array.flatten() if pa.types.is_struct(array.type) else _parts_of(array)
+        return any(map(_has_old_times, inner))
+    if pa.types.is_date(array.type):
+        oldest, first = pc.min(array.cast(pa.date32()).cast(pa.int32())), _FIRST_DAY
+    elif pa.types.is_timestamp(array.type):
+        kind = pa.timestamp("us", array.type.tz)
+        oldest, first = pc.min(array.cast(kind, safe=False).cast(pa.int64())), _FIRST_MOMENT
+    else:
+        return False
+    return bool(oldest.is_valid and oldest.as_py() < first)
+
+
+def _parts_of(array: pa.Array) -> list[pa.Array]:
+    """Return the values of a list, or the keys and values of a map."""
+    return [array.keys, array.items] if pa.types.is_map(array.type) else [array.flatten()]
 
 
 def rows_of_table(
