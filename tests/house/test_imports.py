@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
+from lakesieve.spark.session.shipping import PACKAGES
+
+ROOT = Path(__file__).parents[2]
 WITHOUT_SPARK = """
 import sys
 
@@ -33,6 +37,24 @@ def test_the_package_loads_no_engine() -> None:
     loaded = {name.partition(".")[0] for name in json.loads(done.stdout)}
 
     assert loaded & {"pyspark", "py4j", "pandas", "duckdb", "polars", "typer", "rich"} == set()
+
+
+def test_workers_load_only_what_they_have() -> None:
+    """Modules with functions for Spark's workers load nothing that ``ship`` does not send."""
+    sources = (ROOT / "src").rglob("*.py")
+    modules = [
+        ".".join(path.relative_to(ROOT / "src").with_suffix("").parts)
+        for path in sources
+        if "in_workers(" in path.read_text()
+    ]
+    done = run(f"import json, sys, {', '.join(modules)}; print(json.dumps(sorted(sys.modules)))")
+    loaded = {name.partition(".")[0] for name in json.loads(done.stdout)}
+
+    assert len(modules) > 3
+    # of PySpark itself, or of this interpreter
+    known = {*PACKAGES, "pyarrow", "numpy", "cloudpickle", "cython_runtime"}
+    foreign = {name for name in loaded - known if not name.startswith("_")}
+    assert foreign <= sys.stdlib_module_names
 
 
 def test_every_public_name_resolves() -> None:

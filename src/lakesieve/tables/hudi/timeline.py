@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -212,6 +211,9 @@ class Timeline:
         return [self._record(*one) for one in zip(paths, data, strict=True)]
 
     def _record(self, path: str, data: bytes) -> dict[str, Any]:
+        # workers of Spark import this module, and may lack the library
+        import fastavro
+
         with self._reading(path):
             if data.startswith(b"{"):
                 record = json.loads(data)
