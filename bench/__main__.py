@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import lakesieve as ls
-from bench import build, keys, many_files, memory, refresh, sessions
+from bench import build, keys, large_files, many_files, memory, refresh, sessions
 from bench.deletes import suite as deletes
 from bench.measure import finish, scratch_folder
 from bench.scale import files, upkeep
@@ -33,6 +33,9 @@ SUITES = {
     "keys": keys.run,
     "deletes": deletes.run,
 }
+LONG = ("large_files",)
+"""Suites that write many gigabytes, and run only where they are named."""
+
 OWN_SESSIONS = ("scale", "files", "upkeep")
 """Suites that take hours or need no session, and run only where they are named."""
 
@@ -40,10 +43,13 @@ OWN_SESSIONS = ("scale", "files", "upkeep")
 def main() -> int:
     """Run the chosen suites; exit status 1 when a bound is missed."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("suites", nargs="*", choices=[[], *SUITES, *OWN_SESSIONS], default=[])
+    parser.add_argument(
+        "suites", nargs="*", choices=[[], *SUITES, *LONG, *OWN_SESSIONS], default=[]
+    )
     parser.add_argument("--dir", type=Path, help="where tables are written (default: temporary)")
     parser.add_argument("--json", type=Path, help="write the figures as JSON to this file")
-    parser.add_argument("--rows", type=float, help="keys: rows (20e6); scale: rows (600e6)")
+    parser.add_argument("--rows", type=float, help="keys: 20e6; large_files: 30e6; scale: 600e6")
+    parser.add_argument("--size", type=int, help="large_files: megabytes of a file (128 and 512)")
     parser.add_argument("--files", type=int, default=keys.FILES, help="keys: data files (1000)")
     parser.add_argument(
         "--full", action="store_true", help="deletes: every table, way and heap; most of a day"
@@ -51,6 +57,11 @@ def main() -> int:
     arguments = parser.parse_args()
     suites = SUITES | {
         "deletes": partial(deletes.run, full=arguments.full),
+        "large_files": partial(
+            large_files.run,
+            rows=int(arguments.rows or large_files.ROWS),
+            sizes=(arguments.size,) if arguments.size else large_files.SIZES,
+        ),
         "keys": partial(keys.run, rows=int(arguments.rows or keys.ROWS), files=arguments.files),
     }
     with scratch_folder() as scratch:
@@ -80,9 +91,9 @@ def _figures(
         return
     conf = {"spark.master": "local[2]"}
     # with the default of 1 GB Spark's own MERGE may run out of memory
-    if "keys" in shared:
+    if {"keys", "large_files"} & set(shared):
         conf["spark.driver.memory"] = "4g"
-    spark = ls.local_session(root / "warehouse", conf=conf)
+    spark = ls.local_session(root / "warehouse", formats=("iceberg", "delta"), conf=conf)
     for name in shared:
         yield name, suites[name](spark, root)
     spark.stop()
