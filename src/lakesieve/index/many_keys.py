@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakesieve.index.key_results import KeyPresence
+from lakesieve.index.row_ranges import Candidates
 from lakesieve.index.scan_decision import KeepLeaf, KeepTree
 from lakesieve.sieve import encode_composite, encode_rows
 
@@ -105,9 +106,14 @@ def keep_some_files(index: OpenedIndex, numbers: np.ndarray) -> KeepTree:
     """Return a plan that keeps some of the files that an index covers, and all uncovered files."""
     keep = np.zeros(len(index.paths()), bool)
     keep[numbers] = True
+    return keep_candidates(index, Candidates(keep=keep))
+
+
+def keep_candidates(index: OpenedIndex, candidates: Candidates) -> KeepTree:
+    """Return a plan that keeps an answer of an index, and all uncovered files."""
     return KeepTree(
         indexes=(index,),
-        keep=KeepLeaf(index=0, keep=keep),
+        keep=KeepLeaf.of_index(0, candidates),
         used=(index.definition.name,),
         reasons=(),
     )
@@ -139,7 +145,7 @@ def contained(
         to_find = KeysToFind(
             table=table,
             version=version,
-            plan=keep_some_files(index, np.unique(numbers)),
+            plan=keep_candidates(index, index.candidates(codes.codes, is_prefix=keys.is_prefix)),
             columns=keys.columns,
             keys=[values.take(some) for values in keys.values],
         )

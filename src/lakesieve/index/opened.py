@@ -24,7 +24,7 @@ from lakesieve.store import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from lakesieve.format import IndexDefinition
     from lakesieve.predicate import Ranges
@@ -165,32 +165,31 @@ class OpenedIndex:
     def _holding(self, ranges: Ranges) -> Candidates | None:
         """Return the covered files and rows that may hold a code of the intervals."""
         ordinals_by_catalogue = self.reader.lookup(ranges.intervals)
-        if ordinals_by_catalogue is None:
-            return None
+        return None if ordinals_by_catalogue is None else self._candidates(ordinals_by_catalogue)
+
+    def _candidates(self, ordinals_by_catalogue: Mapping[str, np.ndarray]) -> Candidates:
+        """Return the files and rows of distinct ordinals, by catalogue."""
         keep = np.zeros(sum(self.loader.files.values()), bool)
         rows = self.definition.rows_per_block
-        starts: list[np.ndarray] = [np.zeros(0, np.int64)]
-        ends: list[np.ndarray] = [np.zeros(0, np.int64)]
-        numbers: list[np.ndarray] = [np.zeros(0, np.int64)]
+        nothing = np.zeros(0, np.int64)
+        blocks: list[tuple[np.ndarray, ...]] = [(nothing, nothing, nothing)]
         for name, ordinals in ordinals_by_catalogue.items():
             files = self._files_of(name, ordinals)
             keep[files] = True
             if rows:
                 firsts = self._first_ordinals(name)
                 at = files - self._offsets[name]
-                starts.append((ordinals - firsts[at]) * rows)
+                starts = (ordinals - firsts[at]) * rows
                 # the last block has all rows to the end of its file
                 is_last = ordinals + 1 == firsts[at + 1]
-                ends.append(np.where(is_last, ALL_ROWS, starts[-1] + rows))
-                numbers.append(files)
-        if not rows or sum(map(len, numbers)) > _MANY_BLOCKS:
+                blocks.append((files, starts, np.where(is_last, ALL_ROWS, starts + rows)))
+        if not rows or sum(len(files) for files, *_ in blocks) > _MANY_BLOCKS:
             return Candidates(keep=keep)
-        first = np.concatenate(starts)
-        if first.max(initial=0) > ALL_ROWS - rows:
+        numbers, starts, ends = map(np.concatenate, zip(*blocks, strict=True))
+        if starts.max(initial=0) > ALL_ROWS - rows:
             # more rows in one file than a range can name
             return Candidates(keep=keep)
-        blocks = RowRanges.of(np.concatenate(numbers), first, np.concatenate(ends))
-        return Candidates.of_rows(blocks, len(keep))
+        return Candidates.of_rows(RowRanges.of(numbers, starts, ends), len(keep))
 
     def _first_ordinals(self, catalogue: str) -> np.ndarray:
         """Return the first ordinal of each data file of a catalogue, and the end of the last."""
@@ -248,9 +247,28 @@ class OpenedIndex:
         Returns:
             The same arrays as :meth:`points`.
         """
+        return self._numbered(self._spans(codes))
+
+    def _spans(self, codes: pa.Array) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         end = pa.scalar(VALUES[1], pa.binary())
         ends = pc.binary_join_element_wise(codes, end, pa.scalar(b"", pa.binary()))
-        return self._numbered(self.reader.spans(codes, ends))
+        return self.reader.spans(codes, ends)
+
+    def candidates(self, codes: pa.Array, *, is_prefix: bool = False) -> Candidates:
+        """Return the covered files and rows that may hold one of many keys.
+
+        Args:
+            codes: As for :meth:`prefixes` if ``is_prefix``, else keys as for :meth:`points`. The
+                last key may be null.
+            is_prefix: Whether the keys are those of leading columns.
+        """
+        values = codes.drop_null()
+        found = self._spans(codes) if is_prefix else self.reader.points(values)
+        matches = self._candidates({name: distinct(units) for name, (_, units) in found.items()})
+        if len(values) == len(codes):
+            return matches
+        nulls = Candidates(keep=self.flagged("has_null"))
+        return Candidates.joined([matches, nulls], every=False)
 
     def shared_keys(self, segment: int, live: np.ndarray) -> Iterator[tuple[KeyRanges, np.ndarray]]:
         """Yield the keys of a segment that several units of live files may hold, part by part.

@@ -14,7 +14,7 @@ import pyarrow as pa
 from lakesieve.index import KeepTree, OpenedIndex, Reason, broken_index
 from lakesieve.index.definition import indexed_columns
 from lakesieve.index.given_keys import GivenKeys
-from lakesieve.index.many_keys import files_of_codes, keep_some_files, sorted_codes
+from lakesieve.index.many_keys import keep_candidates, keep_some_files, sorted_codes
 from lakesieve.index.reasons import READ_FAILURES
 from lakesieve.spark.build.source import key_types
 from lakesieve.spark.commands.key_lookup import FEW, numbers_of_keys
@@ -195,18 +195,21 @@ class HeldKeys:
             if at_hand is None:
                 chosen = keys.select(*(f"key_{place}" for place in leading)).toDF(*names)
                 numbers = numbers_of_keys(chosen, index, columns, self._table)
+                plan = keep_some_files(index, np.unique(numbers))
             else:
                 few = pa.table([at_hand.column(place) for place in leading], names=names)
                 local_keys = GivenKeys(few, columns, self._table.reader.name)
                 codes = sorted_codes(
                     local_keys.key_types, local_keys.values, is_prefix=local_keys.is_prefix
                 ).codes
-                _, numbers = files_of_codes(index, codes, is_prefix=local_keys.is_prefix)
+                plan = keep_candidates(
+                    index, index.candidates(codes, is_prefix=local_keys.is_prefix)
+                )
         except Exception as error:  # noqa: BLE001 - then all files are read
             self.reasons.append(broken_index(index.definition.name, error))
             return None
         self.index = index.definition.name
-        return keep_some_files(index, np.unique(numbers))
+        return plan
 
 
 def _left_of_many(
