@@ -217,6 +217,14 @@ class Life(RuleBasedStateMachine):
         after = copy.stores[writer].rollback(number)
         assert set(after.entries) == set(copy.store.snapshot(number).entries)
 
+    @rule(copy=copies, rows_per_block=st.sampled_from([0, 1, 2, 5]), drawn=DRAWN)
+    def build_anew(self, copy: Copy, rows_per_block: int, drawn: Random) -> None:
+        """Put an index with other row blocks into the place of the index."""
+        definition = replace(self._definition(), rows_per_block=rows_per_block)
+        files = list(copy.table.head().files.values())
+        changes = build(copy.store, self.indexed, definition, files, drawn)
+        copy.store.replace(definition, replace(changes, operation="create"))
+
     @rule(copy=copies, keep=st.integers(1, 5), at_once=st.booleans())
     def vacuum(self, copy: Copy, keep: int, at_once: bool) -> None:
         """Delete what no kept state needs; only without any safety age is that much."""
@@ -282,7 +290,16 @@ class Life(RuleBasedStateMachine):
 
     def _indexed(self, copy: Copy, drawn: Random) -> Copy:
         """Index all files of the current version."""
-        definition = IndexDefinition(
+        definition = self._definition()
+        files = list(copy.table.head().files.values())
+        changes = build(copy.store, self.indexed, definition, files, drawn)
+        copy.store.create(definition, replace(changes, operation="create"))
+        self.living.append(copy)
+        return copy
+
+    def _definition(self) -> IndexDefinition:
+        """Return the definition of a new index."""
+        return IndexDefinition(
             name="life",
             index_uuid=f"uuid-{next(self._counter)}",
             table_format="iceberg",
@@ -303,11 +320,6 @@ class Life(RuleBasedStateMachine):
             budget=self.indexed.budget,
             compaction="2",
         )
-        files = list(copy.table.head().files.values())
-        changes = build(copy.store, self.indexed, definition, files, drawn)
-        copy.store.create(definition, replace(changes, operation="create"))
-        self.living.append(copy)
-        return copy
 
     def _prepare(self, copy: Copy, writer: int, work: str, drawn: Random) -> None:
         if work == "refresh":

@@ -72,7 +72,7 @@ def build(
     ]
     numbers = pa.array([at for at, _ in rows], pa.int64())
     rows_in_files = [at for file in files for at in range(len(file.rows))]
-    positions = [pa.array(rows_in_files, pa.int64())] if shape.rows_per_block else []
+    positions = [pa.array(rows_in_files, pa.int64())] if definition.rows_per_block else []
     parts = [*keys, *positions, numbers]
     batch = pa.record_batch(parts, [str(at) for at in range(len(parts))])
     task = IndexTask(

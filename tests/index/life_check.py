@@ -88,7 +88,7 @@ def check(copy: Copy, shape: Shape, drawn: Random) -> None:
             assert answer.kept.keys() & files.keys() == true, f"{condition} reads false files"
             # of nulls an index knows the data files only
             if not isinstance(condition, IsNull):
-                _check_exact(answer, matching, files, shape.rows_per_block)
+                _check_exact(answer, matching, files, index.definition.rows_per_block)
 
 
 def _check_exact(

@@ -19,6 +19,7 @@ class IndexOptions(TypedDict, total=False):
     absent_hits: float
     compaction: str
     rows_per_block: int | str | None
+    replace: bool
     progress: Callable[[BuildProgress], None] | None
 
 

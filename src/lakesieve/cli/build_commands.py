@@ -52,7 +52,7 @@ RowsPerBlock = Annotated[
         "create lake.shop.events tenant time --name by_tenant --compaction auto",
         "create lake.tpch.lineitem --index l_partkey --index l_shipdate,l_suppkey",
         'create lake.tpch.lineitem l_suppkey --budget "2 bits" --absent-hits 0.01',
-        "create lake.tpch.lineitem l_partkey --rows-per-block 20000",
+        "create lake.tpch.lineitem l_partkey --rows-per-block 20000 --replace",
     ),
     more="tutorial.md",
 )
@@ -78,6 +78,9 @@ def create(
         ),
     ] = COMPACTION,
     rows_per_block: RowsPerBlock = "auto",
+    replace: Annotated[
+        bool, option("Replace an index of the same name when the new one is complete.", "--replace")
+    ] = False,
     dry_run: Annotated[
         bool, option("Only estimate what the index costs and saves, by trials.", "--dry-run")
     ] = False,
@@ -92,7 +95,9 @@ def create(
     """
     wanted = _wanted(columns, index, name)
     how: dict[str, Any] = {"budget": budget, "absent_hits": absent_hits}
-    check = _check(run, wanted, name, how | {"compaction": compaction}, new=not dry_run)
+    check = _check(
+        run, wanted, name, how | {"compaction": compaction}, new=not dry_run and not replace
+    )
     spark = run.session(table, check=check)
     what = "; ".join(", ".join(each) for each in wanted)
     verb = "Trying" if dry_run else "Indexing"
@@ -104,6 +109,7 @@ def create(
             estimates = estimate_indexes(table, wanted, **how)
             return estimates if index else estimates[0]
         how |= {"compaction": compaction, "rows_per_block": _rows(rows_per_block)}
+        how["replace"] = replace
         if not index:
             return ls.create_index(table, wanted[0], name=name, **how).info()
         return [each.info() for each in ls.create_indexes(table, wanted, **how)]

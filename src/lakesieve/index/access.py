@@ -74,15 +74,17 @@ class TableAccess:
                 return storage
         raise no_index(table.name, name)
 
-    def new_storage(self, table: TableReader, name: str, location: str | None) -> Storage:
-        """Return the root for a new index."""
+    def new_storage(
+        self, table: TableReader, name: str, location: str | None, *, replace: bool = False
+    ) -> Storage:
+        """Return the root for a new index. With ``replace``, an index may be there."""
         storage = index_storage(self.roots(table, location)[-1], name)
-        if IndexStore(storage).exists():
+        if not replace and IndexStore(storage).exists():
             raise InvalidInputError(
                 f"{table.name} already has an index {name}.",
                 kind=ErrorKind.INDEX_EXISTS,
-                hint="Choose another name, or drop the existing index first: lakesieve drop TABLE "
-                "INDEX.",
+                hint="Choose another name, or replace the existing index: lakesieve create "
+                "--replace, or replace=True.",
             )
         return storage
 

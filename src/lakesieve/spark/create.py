@@ -17,7 +17,7 @@ from lakesieve.spark.tables import open_table
 from lakesieve.store import COMPACTION, IndexStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -40,6 +40,7 @@ def create_index(
     absent_hits: float = ABSENT_HITS,
     compaction: str = COMPACTION,
     rows_per_block: int | str | None = "auto",
+    replace: bool = False,
     progress: Callable[[BuildProgress], None] | None = None,
 ) -> SparkIndex:
     """Index one or several columns of a table: every live data file of its current version.
@@ -61,6 +62,8 @@ def create_index(
         rows_per_block: Rows of a block, for an index that tells which rows of a file can match;
             ``None`` for an index of whole data files; ``"auto"`` chooses row blocks of 20,000 rows
             if the data files have 32 MB or more on average.
+        replace: Whether to put the index into the place of one with the same name. Queries use the
+            old index until the new one is complete.
         progress: Called with each :class:`BuildProgress`, from another thread.
 
     Returns:
@@ -86,6 +89,7 @@ def create_index(
         absent_hits=absent_hits,
         compaction=compaction,
         rows_per_block=rows_per_block,
+        replace=replace,
         progress=progress,
     )
     return index
@@ -102,6 +106,7 @@ def create_indexes(
     absent_hits: float = ABSENT_HITS,
     compaction: str = COMPACTION,
     rows_per_block: int | str | None = "auto",
+    replace: bool = False,
     progress: Callable[[BuildProgress], None] | None = None,
 ) -> list[SparkIndex]:
     """Make several indexes of a table as :func:`create_index` does, in one scan of its data files.
@@ -119,6 +124,7 @@ def create_indexes(
         absent_hits: As for :func:`create_index`, of each.
         compaction: As for :func:`create_index`, of each.
         rows_per_block: As for :func:`create_index`, of each.
+        replace: As for :func:`create_index`, of each.
         progress: Called with each :class:`BuildProgress` over all, from another thread.
 
     Returns:
@@ -144,11 +150,11 @@ def create_indexes(
     keys = [key_columns(reader, version, each) for each in names_of_each]
     chosen = _chosen_names(names_of_each, names)
     access = access_by(spark)
-    roots = [access.new_storage(reader, name, location) for name in chosen]
+    roots = [access.new_storage(reader, name, location, replace=replace) for name in chosen]
     source = Source.whole(opened, version, distinct_columns(keys))
     how = {"budget": budget, "absent_hits": absent_hits, "compaction": compaction}
     unit = unit_of(opened, source.files, rows_per_block)
-    builds = _new_builds(source, zip(keys, chosen, roots, strict=True), unit, **how)
+    builds = _new_builds(source, zip(keys, chosen, roots, strict=True), unit, replace, how)
     if builds:
         _build(spark, source, builds, progress)
     return [SparkIndex(spark, opened, root) for root in roots]
@@ -158,7 +164,8 @@ def _new_builds(
     source: Source,
     indexes: Iterable[tuple[tuple[Column, ...], str, Storage]],
     unit: Unit,
-    **how: Any,
+    replaces: bool,
+    how: Mapping[str, Any],
 ) -> list[IndexBuild]:
     """Define new indexes, given by their key columns, names and roots."""
     return [
@@ -166,6 +173,7 @@ def _new_builds(
             definition=define(source.table.reader, key, name, rows_per_block=unit.rows, **how),
             store=IndexStore(root),
             columns=key,
+            replaces=replaces,
         )
         for key, name, root in indexes
     ]

@@ -79,6 +79,27 @@ class IndexStore:
             )
         return Replay(commit).snapshot()
 
+    def replace(self, definition: IndexDefinition, changes: Changes) -> Snapshot:
+        """Put another index into the place of this one, which may not exist.
+
+        Readers see the old index until the new one is complete. What was prepared on the old index
+        can no longer be committed, as its uuid is another one.
+        """
+        for _ in range(_ATTEMPTS):
+            listing = self.log.listing()
+            number = max((*listing.commits, *listing.checkpoints), default=-1) + 1
+            commit = replace(_commit(None, changes, definition), number=number)
+            state = Replay(commit).snapshot()
+            if self.log.land(replace(commit, metrics=state.totals())):
+                # readers begin here, whatever became of the log before
+                self.log.write_checkpoint(state)
+                return state
+        raise CommitConflictError(
+            f"The index at {self.storage.location} was written to by others {_ATTEMPTS} times.",
+            kind=ErrorKind.CONFLICT,
+            hint="Try again when fewer writers commit at the same time.",
+        )
+
     def commit(
         self, base: Snapshot, changes: Changes, requires: Sequence[Requirement] = ()
     ) -> Snapshot:

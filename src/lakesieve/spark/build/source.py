@@ -83,6 +83,7 @@ class IndexBuild:
         store: The index.
         columns: Its key columns, in order, as the version that is read has them.
         base: The state to which files are added; ``None`` if the first commit creates the index.
+        replaces: Whether the first commit may take the place of another index.
         files: Number of committed data files.
         rows: Rows of these files.
         error: The error, if the build failed.
@@ -92,6 +93,7 @@ class IndexBuild:
     store: IndexStore
     columns: tuple[Column, ...]
     base: Snapshot | None = None
+    replaces: bool = False
     files: int = 0
     rows: int = 0
     error: Exception | None = None
@@ -99,7 +101,8 @@ class IndexBuild:
     def commit(self, changes: Changes, files: Source) -> None:
         """Commit the segments of some data files, unless another writer has indexed these files."""
         if self.base is None:
-            self.base = self.store.create(self.definition, changes)
+            begin = self.store.replace if self.replaces else self.store.create
+            self.base = begin(self.definition, changes)
         else:
             requires = [FilesUncovered(paths=files.files.column("path"))]
             self.base = self.store.commit(self.base, changes, requires)
