@@ -71,14 +71,6 @@ _UNARY = {"is-null", "not-null", "is-nan", "not-nan"}
 _SETS = {"in", "not-in"}
 _PREFIXES = {"starts-with", "not-starts-with"}
 _ORDERS = {"lt", "lt-eq", "gt", "gt-eq"}
-_NEGATED = dict(
-    pair.split()
-    for pair in (
-        *("true false", "and or", "eq not-eq", "in not-in", "lt gt-eq", "gt lt-eq"),
-        *("is-null not-null", "is-nan not-nan", "starts-with not-starts-with"),
-    )
-)
-_OPPOSITES = _NEGATED | {opposite: kind for kind, opposite in _NEGATED.items()}
 _NAN = Literal(kind="float", value=float_code(math.nan))
 _INTEGER = re.compile(r"[+-]?[0-9]{1,40}", re.ASCII)
 _DIGITS = 100
@@ -227,27 +219,6 @@ class FilterReader:
         if path is None:
             raise _OpaqueError("an element of a list or map")
         return path, field.field_type
-
-
-def without_not(node: Any, *, negated: bool = False) -> Any:
-    """Rewrite a filter that was read before without NOT, as Iceberg's libraries do first.
-
-    A client applies the filter of a task as it stands. PyIceberg's rows would differ from those of
-    its own plan: of NaN, neither ``x <= 4.5`` nor ``x > 4.5`` is true there.
-    """
-    if isinstance(node, bool):
-        return node is not negated
-    kind = _kind_of(node)
-    if kind == "not":
-        return without_not(_part(node, "child"), negated=not negated)
-    if negated:
-        if kind not in _OPPOSITES:
-            return {"type": "not", "child": node}
-        node = node | {"type": _OPPOSITES[kind]}
-    if kind in {"and", "or"}:
-        sides = {side: without_not(node[side], negated=negated) for side in ("left", "right")}
-        return node | sides
-    return node
 
 
 def _kind_of(node: Any) -> str:

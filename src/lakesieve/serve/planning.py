@@ -22,7 +22,7 @@ from lakesieve.engines.iceberg_plan import (
 from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError, UnsupportedError
 from lakesieve.index import Reason, ReasonCode
 from lakesieve.serve.documents import file_document, partition_document
-from lakesieve.serve.filters import FilterReader, without_not
+from lakesieve.serve.filters import FilterReader
 from lakesieve.serve.limits import PlanLimits, RequestWork
 from lakesieve.serve.metrics import count_read
 from lakesieve.tables.iceberg.delete_files import delete_index
@@ -159,7 +159,7 @@ class TablePlanner:
         made: list[dict[str, Any]] = []
         deletes_of: list[list[ListedFile]] = []
         # a client that gets none takes it for true
-        residual = True if request.filter is None else without_not(request.filter)
+        residual = True if request.filter is None else request.filter
         for file in kept_files(self._manifests, data, rows_of_each(mask, ends), by_metadata):
             made.append(self._task(file, residual, fields))
             deletes_of.append([] if deletes is None else deletes.of(file))
