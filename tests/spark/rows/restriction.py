@@ -62,7 +62,7 @@ def put(
     numbers = gateway.new_array(gateway.jvm.long, 2 * len(ranges))
     for at, number in enumerate(number for bounds in ranges for number in bounds):
         numbers[at] = number
-    rows.put(path, length, modified, numbers)
+    rows.put(path, length, modified, numbers, -1)
 
 
 def with_index(frame: DataFrame, index: Any) -> DataFrame:

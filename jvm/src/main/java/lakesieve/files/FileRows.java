@@ -4,6 +4,7 @@ import java.io.Serializable;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.function.ToLongFunction;
 
 /**
  * The rows that a scan must read from some data files. All rows of other files are read.
@@ -21,11 +22,21 @@ public final class FileRows implements Serializable {
     private final long length;
     private final long modified;
     private final long[] ranges;
+    private final long records; // of the whole file; -1 where it is not known
 
-    Rows(long length, long modified, long[] ranges) {
+    Rows(long length, long modified, long[] ranges, long records) {
+      this.records = records;
       this.length = length;
       this.modified = modified;
       this.ranges = ranges;
+    }
+
+    /** Return the number of rows to read, or -1. */
+    long count() {
+      long[] all = {0, Long.MAX_VALUE};
+      long[] file = records < 0 ? all : new long[] {0, records};
+      long count = RowRanges.count(RowRanges.intersection(ranges, file));
+      return count == Long.MAX_VALUE ? -1 : count;
     }
 
     boolean isOf(long length, long modified) {
@@ -59,11 +70,12 @@ public final class FileRows implements Serializable {
    * @param length of the file, in bytes
    * @param modified the file's modification time, in milliseconds
    * @param ranges see {@link RowRanges}; null for all rows
+   * @param records the number of all rows of the file; -1 where it is not known
    */
-  public void put(String path, long length, long modified, long[] ranges) {
+  public void put(String path, long length, long modified, long[] ranges, long records) {
     if (ranges == null) return;
     RowRanges.check(ranges);
-    files.put(FilePaths.normal(path), new Rows(length, modified, ranges));
+    files.put(FilePaths.normal(path), new Rows(length, modified, ranges, records));
   }
 
   /** Return the rows to read of a file, or null for all of them. */
@@ -76,6 +88,26 @@ public final class FileRows implements Serializable {
   public long[] ranges(String path) {
     Rows rows = files.get(FilePaths.normal(path));
     return rows == null ? null : rows.ranges;
+  }
+
+  /** Return the number of rows to read of these files; -1 where it is not known. */
+  public long count() {
+    return sum(Rows::count);
+  }
+
+  /** Return the number of all rows of these files; -1 where it is not known. */
+  public long records() {
+    return sum(rows -> rows.records);
+  }
+
+  private long sum(ToLongFunction<Rows> number) {
+    long sum = 0;
+    for (Rows rows : files.values()) {
+      long own = number.applyAsLong(rows);
+      if (own < 0) return -1;
+      sum += own;
+    }
+    return sum;
   }
 
   /** Read no row that the other choice leaves out. */
@@ -91,7 +123,8 @@ public final class FileRows implements Serializable {
                         ? new Rows(
                             mine.length,
                             mine.modified,
-                            RowRanges.intersection(mine.ranges, theirs.ranges))
+                            RowRanges.intersection(mine.ranges, theirs.ranges),
+                            Math.max(mine.records, theirs.records))
                         : mine));
   }
 

@@ -83,11 +83,6 @@ public final class RowRangeFormat extends ParquetFormatInFront {
   }
 
   @Override
-  public boolean allowDuplicatedColumnNames() {
-    return behind.allowDuplicatedColumnNames();
-  }
-
-  @Override
   public AttributeReference createFileMetadataCol() {
     return behind.createFileMetadataCol();
   }

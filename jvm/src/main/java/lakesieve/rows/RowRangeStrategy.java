@@ -8,6 +8,7 @@ import lakesieve.folders.FileScans;
 import lakesieve.spark.ClassicSessions;
 import lakesieve.spark.PlanStrategy;
 import lakesieve.spark.Scala;
+import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
@@ -86,8 +87,9 @@ public final class RowRangeStrategy extends PlanStrategy {
       return scan;
     }
     // a format whose files cannot be split may count the rows that it reads
-    var root = scan.relation().location().rootPaths();
-    if (!format.isSplitable(old.sparkSession(), old.options(), root.apply(0))) return scan;
+    for (Path root : Scala.list(old.location().rootPaths())) {
+      if (!format.isSplitable(old.sparkSession(), old.options(), root)) return scan;
+    }
     HadoopFsRelation relation =
         new HadoopFsRelation(
             old.location(),

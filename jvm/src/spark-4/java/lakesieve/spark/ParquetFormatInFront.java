@@ -16,7 +16,10 @@ import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 import scala.collection.immutable.Map;
 
-/** The methods of a format in front of another one whose types contain a {@code Seq}. */
+/**
+ * The methods of a format in front of another one whose types contain a {@code Seq}, and those that
+ * are new in Spark 4.
+ */
 public abstract class ParquetFormatInFront extends ParquetFileFormat {
   private static final long serialVersionUID = 1;
 
@@ -70,6 +73,11 @@ public abstract class ParquetFormatInFront extends ParquetFileFormat {
   @Override
   public Seq<StructField> metadataSchemaFields() {
     return behind.metadataSchemaFields();
+  }
+
+  @Override
+  public boolean allowDuplicatedColumnNames() {
+    return behind.allowDuplicatedColumnNames();
   }
 
   @Override
