@@ -30,12 +30,16 @@ def install(spark: SparkSession) -> None:
     getattr(methods, "extraStrategies_$eq")(scala.seq([strategy]))
 
 
-def restricted(frame: DataFrame, wanted: Mapping[str, Ranges]) -> DataFrame:
+def restricted(
+    frame: DataFrame, wanted: Mapping[str, Ranges], *, longer: int = 0, newer: int = 0
+) -> DataFrame:
     """Return a frame over one folder of Parquet files that reads only some of their rows.
 
     Args:
         frame: The frame that ``spark.read.parquet`` returns.
         wanted: Row ranges by the name of a file. Other files are read whole.
+        longer: How many bytes longer the files were that the ranges are about.
+        newer: How many milliseconds later these files were modified.
     """
     spark: Any = frame.sparkSession
     plan = frame._jdf.queryExecution().analyzed()
@@ -48,7 +52,8 @@ def restricted(frame: DataFrame, wanted: Mapping[str, Ranges]) -> DataFrame:
         count += 1
         ranges = wanted.get(file.getPath().getName())
         if ranges is not None:
-            put(spark, rows, file.getPath().toString(), file.getLen(), file.getModificationTime(), ranges)
+            length, modified = file.getLen() + longer, file.getModificationTime() + newer
+            put(spark, rows, file.getPath().toString(), length, modified, ranges)
     skipped = own_class(spark, "files.PathSet")()
     kept = own_class(spark, "folders.KeptFileIndex")(index, skipped, count, rows)
     return with_index(frame, kept)
