@@ -6,6 +6,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import lakesieve.files.FileRows;
 import lakesieve.files.KeepSet;
 import lakesieve.files.PathSet;
 import lakesieve.folders.FileRelations;
@@ -97,18 +98,22 @@ public final class DeltaScans extends ScanAdapter {
     KeptDeltaFiles.Whole whole = whole(leaf);
     List<AddFile> candidates = whole == null ? files(index) : whole.files().candidates(keep);
     List<AddFile> kept = new ArrayList<>();
+    FileRows rows = new FileRows();
+    // a command may rewrite all rows of the files that it reads
+    boolean isWhole = isOfCommand(index);
     int uncovered = 0;
     for (AddFile file : candidates) {
       String path = DeltaFiles.path(root, file.path());
       if (!keep.keeps(path)) continue;
       if (!keep.covers(path)) uncovered++;
       kept.add(file);
+      if (isWhole) continue;
+      rows.put(
+          path, file.size(), file.modificationTime(), keep.rows(path), keep.records(path));
     }
     int total = fileCount(leaf);
-    if (kept.size() < total) {
-      if (KeepSet.isFew(kept.size(), total)) tables.add(index.deltaLog());
-      replaced.put(leaf, withChosen(leaf, kept));
-    }
+    if (kept.size() < total && KeepSet.isFew(kept.size(), total)) tables.add(index.deltaLog());
+    if (kept.size() < total || !rows.isEmpty()) replaced.put(leaf, withChosen(leaf, kept, rows));
     return uncovered;
   }
 
@@ -155,7 +160,7 @@ public final class DeltaScans extends ScanAdapter {
       if (files != null && !files.contains(path)) continue;
       if (selected++ % stride == 0) raw.add(file);
     }
-    replaced.put(leaf, FileRelations.strict(withChosen(leaf, raw)));
+    replaced.put(leaf, FileRelations.strict(withChosen(leaf, raw, new FileRows())));
   }
 
   /** The specification of a raw read: its index's action type, after the word that marks it. */
@@ -199,9 +204,9 @@ public final class DeltaScans extends ScanAdapter {
     return FileScans.relation(leaf).sparkSession();
   }
 
-  private static LogicalPlan withChosen(LogicalPlan leaf, List<AddFile> files) {
+  private static LogicalPlan withChosen(LogicalPlan leaf, List<AddFile> files, FileRows rows) {
     TahoeFileIndex old = index(leaf);
     return FileRelations.with(
-        leaf, KeptDeltaFiles.chosen(session(leaf), files, old, snapshot(old)));
+        leaf, KeptDeltaFiles.chosen(session(leaf), files, old, snapshot(old), rows));
   }
 }

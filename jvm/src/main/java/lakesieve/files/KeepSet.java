@@ -73,7 +73,21 @@ public final class KeepSet {
 
   /** Return true for a file that is to be read. */
   public synchronized boolean keeps(String path) {
-    return !covers(path) || answers.keep(first, second);
+    if (!covers(path)) return true;
+    if (!answers.keep(first, second)) return false;
+    // each of two indexes may keep rows of a file that the other leaves out
+    long[] rows = answers.rows(first, second);
+    return rows == null || rows.length > 0;
+  }
+
+  /** Return the rows of a file that are to be read, see {@link RowRanges}; null for all rows. */
+  public synchronized long[] rows(String path) {
+    return covers(path) ? answers.rows(first, second) : null;
+  }
+
+  /** Return the number of all rows of a file, or -1 where no index says it. */
+  public synchronized long records(String path) {
+    return covers(path) ? answers.records(first, second) : -1;
   }
 
   private void find(String path) {

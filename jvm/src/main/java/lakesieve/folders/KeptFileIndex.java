@@ -1,7 +1,10 @@
 package lakesieve.folders;
 
 import java.util.List;
+import java.util.Objects;
+import lakesieve.files.FileRows;
 import lakesieve.files.PathSet;
+import lakesieve.files.RestrictedFiles;
 import lakesieve.spark.FileIndexInFront;
 import lakesieve.spark.Scala;
 import org.apache.spark.sql.execution.datasources.FileIndex;
@@ -14,9 +17,10 @@ import scala.Option;
  *
  * <p>It names the files to leave out, so that a file that was added meanwhile is read.
  */
-public final class KeptFileIndex extends FileIndexInFront {
+public final class KeptFileIndex extends FileIndexInFront implements RestrictedFiles {
   private final PathSet skipped;
   private final int kept;
+  private final FileRows rows; // null: all rows of every file
 
   /**
    * Create an index in front of another one.
@@ -26,14 +30,30 @@ public final class KeptFileIndex extends FileIndexInFront {
    * @param kept the number of the other files
    */
   public KeptFileIndex(FileIndex all, PathSet skipped, int kept) {
+    this(all, skipped, kept, new FileRows());
+  }
+
+  /**
+   * Create an index of which only some rows are read.
+   *
+   * @param rows the rows to read; an index behind this one may leave out others
+   */
+  public KeptFileIndex(FileIndex all, PathSet skipped, int kept, FileRows rows) {
     super(all);
     this.skipped = skipped;
     this.kept = kept;
+    if (all instanceof KeptFileIndex some) rows.retain(some.rows);
+    this.rows = rows.isEmpty() ? null : rows;
   }
 
   /** Return the number of files that are kept. */
   public int kept() {
     return kept;
+  }
+
+  @Override
+  public FileRows rows() {
+    return rows;
   }
 
   @Override
@@ -84,7 +104,8 @@ public final class KeptFileIndex extends FileIndexInFront {
   public boolean equals(Object other) {
     return other instanceof KeptFileIndex that
         && behind.equals(that.behind)
-        && skipped.equals(that.skipped);
+        && skipped.equals(that.skipped)
+        && Objects.equals(rows, that.rows);
   }
 
   @Override

@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import lakesieve.files.FilePaths;
+import lakesieve.files.FileRows;
 import lakesieve.files.KeepSet;
 import lakesieve.files.PathSet;
 import lakesieve.rule.ScanAdapter;
@@ -81,25 +82,37 @@ public final class ParquetScans extends ScanAdapter {
       KeepSet keep,
       Map<LogicalPlan, LogicalPlan> replaced) {
     PathSet skipped = new PathSet();
+    FileRows rows = new FileRows();
     PathSet current = null;
     int kept = 0;
     int uncovered = 0;
     for (FileStatus file : PartitionFiles.of(index(leaf), leaf, conditions)) {
       String identity = FolderFiles.identity(file);
       String path = FilePaths.normal(identity);
-      if (!keep.keeps(path)) {
+      boolean isKept = keep.keeps(path);
+      long[] ranges = isKept ? keep.rows(path) : null;
+      if (!isKept || ranges != null) {
         // an older listing may name a file that was rewritten since
         if (current == null) current = FolderFiles.currentIdentities(FileScans.relation(leaf));
         if (current.contains(identity)) {
-          skipped.add(identity);
-          continue;
+          if (!isKept) {
+            skipped.add(identity);
+            continue;
+          }
+          rows.put(
+              file.getPath().toString(),
+              file.getLen(),
+              file.getModificationTime(),
+              ranges,
+              keep.records(path));
         }
       }
-      if (!keep.covers(path) || !keep.keeps(path)) uncovered++;
+      if (!isKept || !keep.covers(path)) uncovered++;
       kept++;
     }
-    if (skipped.size() > 0) {
-      replaced.put(leaf, FileRelations.with(leaf, new KeptFileIndex(index(leaf), skipped, kept)));
+    if (skipped.size() > 0 || !rows.isEmpty()) {
+      FileIndex fewer = new KeptFileIndex(index(leaf), skipped, kept, rows);
+      replaced.put(leaf, FileRelations.with(leaf, fewer));
     }
     return uncovered;
   }

@@ -4,11 +4,14 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Function;
 import lakesieve.deletes.ScanJoins;
+import lakesieve.rows.RowRangeStrategy;
 import lakesieve.spark.ClassicSessions;
 import lakesieve.spark.Scala;
+import org.apache.spark.sql.ExperimentalMethods;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.execution.SparkStrategy;
 
 /** The pruning rule of a session, which may be in the session's optimizer or not. */
 public final class InstalledRule {
@@ -59,6 +62,7 @@ public final class InstalledRule {
       replaced.clear();
     }
     setRules(rules);
+    setStrategy(rules.stream().anyMatch(PruningRule.class::isInstance));
   }
 
   /**
@@ -70,10 +74,20 @@ public final class InstalledRule {
     rules.removeIf(PruningRule.class::isInstance);
     rules.add(rule);
     setRules(rules);
+    setStrategy(true);
   }
 
   private List<Rule<LogicalPlan>> rulesOfSession() {
     return Scala.list(ClassicSessions.experimental(session).extraOptimizations());
+  }
+
+  /** Plan scans that read only some rows of their files, or leave them to Spark's strategies. */
+  private void setStrategy(boolean present) {
+    ExperimentalMethods methods = ClassicSessions.experimental(session);
+    List<SparkStrategy> strategies = new ArrayList<>(Scala.list(methods.extraStrategies()));
+    strategies.removeIf(RowRangeStrategy.class::isInstance);
+    if (present) strategies.add(0, new RowRangeStrategy());
+    methods.extraStrategies_$eq(Scala.seq(strategies));
   }
 
   private void setRules(List<Rule<LogicalPlan>> rules) {

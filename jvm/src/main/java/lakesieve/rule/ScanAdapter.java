@@ -2,13 +2,16 @@ package lakesieve.rule;
 
 import java.util.List;
 import java.util.Map;
+import lakesieve.files.FileRows;
 import lakesieve.files.KeepSet;
 import lakesieve.files.PathSet;
+import lakesieve.files.RestrictedFiles;
 import lakesieve.folders.FileScans;
 import lakesieve.spark.Scala;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 
 /**
  * What the pruning rule needs from one table format's scans, with one subclass for each format. A
@@ -73,6 +76,14 @@ public abstract class ScanAdapter {
       KeepSet keep,
       Map<LogicalPlan, LogicalPlan> replaced)
       throws Exception;
+
+  /** The rows that the scan reads of some files; null where it reads all rows of all files. */
+  public FileRows rows(LogicalPlan leaf) {
+    HadoopFsRelation relation = FileScans.relation(leaf);
+    return relation != null && relation.location() instanceof RestrictedFiles files
+        ? files.rows()
+        : null;
+  }
 
   /** True for a scan that its format has not planned yet. */
   public boolean isOpen(LogicalPlan leaf) {

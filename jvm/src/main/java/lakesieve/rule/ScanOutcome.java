@@ -6,6 +6,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import lakesieve.files.FileRows;
 
 /** The result of pruning one scan: a row of the report. */
 final class ScanOutcome {
@@ -28,6 +29,9 @@ final class ScanOutcome {
 
   /** Number of these data files that no index covers. */
   int uncovered;
+
+  /** The rows that the scan reads of some files, or null. */
+  FileRows rows;
 
   /** Why the table format does not allow the scan to be pruned, or null. */
   String refusal;
@@ -93,6 +97,11 @@ final class ScanOutcome {
     shown.put("files_total", total);
     shown.put("files_read", read);
     shown.put("uncovered", uncovered);
+    if (rows != null) {
+      // of the files of which only some rows are read
+      shown.put("rows_read", rows.count());
+      shown.put("rows_total", rows.records());
+    }
     shown.put("indexes", indexes);
     shown.put("reasons", all);
     shown.put("predicate", predicate);

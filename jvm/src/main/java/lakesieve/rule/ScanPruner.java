@@ -111,6 +111,7 @@ final class ScanPruner {
     LogicalPlan leaf = f.replaceLeaf(leaves, replaced);
     f.outcome.uncovered = uncovered;
     f.outcome.read = f.adapter.fileCount(leaf, f.above);
+    f.outcome.rows = f.adapter.rows(leaf);
   }
 
   // the protocol says that there is a list of objects, and Jackson makes maps of objects

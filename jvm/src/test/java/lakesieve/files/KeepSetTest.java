@@ -2,20 +2,24 @@ package lakesieve.files;
 
 import static lakesieve.files.DrawnFiles.SECRET;
 import static lakesieve.files.DrawnFiles.sample;
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Base64;
 import java.util.BitSet;
-import java.util.HashSet;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
-import java.util.Set;
+import java.util.function.Function;
 import java.util.function.Predicate;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
@@ -25,10 +29,12 @@ class KeepSetTest {
   private static final List<String> PATHS =
       IntStream.range(0, 12).mapToObj(at -> "s3://b/ä b%/" + at + "\u2028.parquet").toList();
 
+  private static final int ROWS = 60;
+
   private final Random drawn = new Random(4);
 
-  /** Answers as JSON, and what they say of a file that some index covers. */
-  private record Drawn(Map<String, Object> tree, Predicate<String> keeps) {}
+  /** Answers as JSON, and the rows that they keep of a file that some index covers. */
+  private record Drawn(Map<String, Object> tree, Function<String, BitSet> rows) {}
 
   /** The paths of the files of each catalogue of each index. */
   private List<List<List<String>>> drawIndexes() {
@@ -43,33 +49,101 @@ class KeepSetTest {
     return indexes;
   }
 
-  private Drawn drawAnswers(List<List<List<String>>> indexes, int depth) {
+  private static BitSet rows(int from, int to) {
+    BitSet rows = new BitSet();
+    rows.set(from, to);
+    return rows;
+  }
+
+  private static BitSet all() {
+    return rows(0, ROWS);
+  }
+
+  private static String base64(List<? extends Number> numbers, int size) {
+    ByteBuffer bytes = ByteBuffer.allocate(size * numbers.size()).order(ByteOrder.LITTLE_ENDIAN);
+    for (Number number : numbers) {
+      if (size == Long.BYTES) bytes.putLong(number.longValue());
+      else bytes.putInt(number.intValue());
+    }
+    return Base64.getEncoder().encodeToString(bytes.array());
+  }
+
+  /** Draw the rows of the files with a bit, and add them to an answer as JSON. */
+  private Map<Integer, BitSet> drawRows(BitSet kept, int files, Map<String, Object> answer) {
+    Map<Integer, BitSet> drawnRows = new HashMap<>();
+    List<Integer> counts = new ArrayList<>();
+    List<Long> ranges = new ArrayList<>();
+    for (int at = kept.nextSetBit(0); at >= 0 && at < files; at = kept.nextSetBit(at + 1)) {
+      int count = drawn.nextInt(4);
+      counts.add(count);
+      BitSet rows = count == 0 ? all() : new BitSet();
+      int from = 0;
+      for (int range = 0; range < count; range++) {
+        from += drawn.nextInt(3);
+        int to = from + 1 + drawn.nextInt(ROWS / 8);
+        boolean isLast = range == count - 1 && drawn.nextBoolean();
+        ranges.add((long) from);
+        ranges.add(isLast ? Long.MAX_VALUE : to);
+        rows.set(from, isLast ? ROWS : to);
+        from = to;
+      }
+      drawnRows.put(at, rows);
+    }
+    answer.put("counts", base64(counts, Integer.BYTES));
+    answer.put("rows", base64(ranges, Long.BYTES));
+    return drawnRows;
+  }
+
+  private Drawn drawAnswers(List<List<List<String>>> indexes, int depth, boolean withRows) {
     double kind = drawn.nextDouble();
     if (depth > 0 && kind < 0.6) {
       boolean isAnd = drawn.nextBoolean();
       List<Drawn> args = new ArrayList<>();
       for (int left = drawn.nextInt(4); left > 0; left--) {
-        args.add(drawAnswers(indexes, depth - 1));
+        args.add(drawAnswers(indexes, depth - 1, withRows));
       }
-      Predicate<String> keeps =
-          isAnd
-              ? path -> args.stream().allMatch(arg -> arg.keeps().test(path))
-              : path -> args.stream().anyMatch(arg -> arg.keeps().test(path));
+      Function<String, BitSet> rows =
+          path -> {
+            BitSet combined = isAnd ? all() : new BitSet();
+            for (Drawn arg : args) {
+              if (isAnd) combined.and(arg.rows().apply(path));
+              else combined.or(arg.rows().apply(path));
+            }
+            return combined;
+          };
       List<Map<String, Object>> trees = args.stream().map(Drawn::tree).toList();
-      return new Drawn(Map.of("op", isAnd ? "and" : "or", "args", trees), keeps);
+      return new Drawn(Map.of("op", isAnd ? "and" : "or", "args", trees), rows);
     }
-    if (kind < 0.65) return new Drawn(Map.of("op", "none"), path -> false);
+    if (kind < 0.65) return new Drawn(Map.of("op", "none"), path -> new BitSet());
     int index = drawn.nextInt(indexes.size());
     List<String> covered = indexes.get(index).stream().flatMap(List::stream).toList();
     byte[] bitmap = new byte[covered.size() / 8 + 1];
     drawn.nextBytes(bitmap);
     BitSet bits = BitSet.valueOf(bitmap);
-    Set<String> kept = new HashSet<>();
-    bits.stream().filter(at -> at < covered.size()).forEach(at -> kept.add(covered.get(at)));
-    String base64 = Base64.getEncoder().encodeToString(bitmap);
+    Map<String, Object> answer = new HashMap<>();
+    answer.put("index", index);
+    answer.put("keep", Base64.getEncoder().encodeToString(bitmap));
+    Map<Integer, BitSet> some = withRows ? drawRows(bits, covered.size(), answer) : Map.of();
     return new Drawn(
-        Map.of("index", index, "keep", base64),
-        path -> !covered.contains(path) || kept.contains(path));
+        answer,
+        path -> {
+          if (!covered.contains(path)) return all();
+          BitSet rows = new BitSet();
+          // a file may be in several catalogues of an index
+          for (int at = 0; at < covered.size(); at++) {
+            if (covered.get(at).equals(path) && bits.get(at)) rows.or(some.getOrDefault(at, all()));
+          }
+          return rows;
+        });
+  }
+
+  private static BitSet rowsOf(long[] ranges) {
+    if (ranges == null) return all();
+    BitSet rows = new BitSet();
+    for (int at = 0; at < ranges.length; at += 2) {
+      rows.set((int) ranges[at], (int) Math.min(ROWS, ranges[at + 1]));
+    }
+    return rows;
   }
 
   private static KeepSet keepSet(List<List<List<String>>> indexes, Map<String, Object> tree) {
@@ -93,17 +167,22 @@ class KeepSetTest {
     List<Group> groups = new ArrayList<>();
     for (int i = 0; i < 300; i++) {
       var indexes = drawIndexes();
-      Drawn answers = drawAnswers(indexes, 3);
+      boolean withRows = i % 2 == 0;
+      Drawn answers = drawAnswers(indexes, 3, withRows);
       KeepSet keep = keepSet(indexes, answers.tree());
       Predicate<String> covered =
           path -> indexes.stream().flatMap(List::stream).anyMatch(names -> names.contains(path));
-      Predicate<String> kept = covered.negate().or(answers.keeps());
+      Predicate<String> kept =
+          covered.negate().or(path -> !answers.rows().apply(path).isEmpty());
 
       for (int at = 0; at < PATHS.size(); at++) {
         String path = PATHS.get(at);
         assertEquals(covered.test(path), keep.covers(path), path);
         assertEquals(kept.test(path), keep.keeps(path), () -> answers.tree().toString());
-        assertEquals(kept.test(path), keep.mayKeep(alone.get(at)));
+        if (withRows) assertTrue(keep.mayKeep(alone.get(at)) || !kept.test(path));
+        else assertEquals(kept.test(path), keep.mayKeep(alone.get(at)));
+        BitSet rows = covered.test(path) ? answers.rows().apply(path) : all();
+        assertEquals(rows, rowsOf(keep.rows(path)), () -> answers.tree().toString());
       }
       List<String> some = sample(drawn, PATHS, 1 + drawn.nextInt(PATHS.size()));
       groups.add(new Group(some, group(some)));
@@ -139,6 +218,62 @@ class KeepSetTest {
 
     assertThrows(IllegalArgumentException.class, () -> keepSet(indexes, isShort));
     assertThrows(IllegalArgumentException.class, () -> keepSet(indexes, unknown));
+  }
+
+  /** Row ranges that do not fit the bitmap, or are out of order, are refused. */
+  @Test
+  void refusesRowsThatDoNotFit() {
+    List<List<List<String>>> indexes = List.of(List.of(PATHS));
+    String two = Base64.getEncoder().encodeToString(new byte[] {0b11, 0});
+    List<Map<String, Object>> wrong =
+        List.of(
+            answer(two, List.of(1), List.of(0L, 5L)),
+            answer(two, List.of(1, 1, 0), List.of(0L, 5L, 0L, 5L)),
+            answer(two, List.of(1, 1), List.of(0L, 5L)),
+            answer(two, List.of(1, -1), List.of()),
+            answer(two, List.of(0, 2), List.of(5L, 9L, 4L, 10L)),
+            answer(two, List.of(0, 1), List.of(5L, 5L)));
+
+    for (Map<String, Object> tree : wrong) {
+      assertThrows(IllegalArgumentException.class, () -> keepSet(indexes, tree), tree::toString);
+    }
+    KeepSet right = keepSet(indexes, answer(two, List.of(0, 1), List.of(5L, 9L)));
+    assertNull(right.rows(PATHS.get(0)));
+    assertArrayEquals(new long[] {5, 9}, right.rows(PATHS.get(1)));
+  }
+
+  private static Map<String, Object> answer(
+      String keep, List<Integer> counts, List<Long> ranges) {
+    return Map.of(
+        "index",
+        0,
+        "keep",
+        keep,
+        "counts",
+        base64(counts, Integer.BYTES),
+        "rows",
+        base64(ranges, Long.BYTES));
+  }
+
+  /** Rows and records of a report: those of the files of which only some rows are read. */
+  @Test
+  void knowsRecords() {
+    List<List<List<String>>> indexes = List.of(List.of(PATHS));
+    String first = Base64.getEncoder().encodeToString(new byte[] {1, 0});
+    Map<String, Object> known =
+        new HashMap<>(answer(first, List.of(1), List.of(40L, Long.MAX_VALUE)));
+    known.put("records", base64(List.of(50L), Long.BYTES));
+    KeepSet keep = keepSet(indexes, known);
+    FileRows rows = new FileRows();
+
+    rows.put("s3://b/a", 1, 1, keep.rows(PATHS.get(0)), keep.records(PATHS.get(0)));
+
+    assertEquals(10, rows.count());
+    assertEquals(50, rows.records());
+    assertEquals(-1, keep.records(PATHS.get(1)));
+    rows.put("s3://b/b", 1, 1, new long[] {0, 5}, -1);
+    assertEquals(15, rows.count());
+    assertEquals(-1, rows.records());
   }
 
   /** One file of any number, and a twentieth, are few. */

@@ -1,0 +1,106 @@
+package lakesieve.rows;
+
+import java.util.List;
+import java.util.Set;
+import lakesieve.files.FileRows;
+import lakesieve.files.RestrictedFiles;
+import lakesieve.folders.FileScans;
+import lakesieve.spark.ClassicSessions;
+import lakesieve.spark.PlanStrategy;
+import lakesieve.spark.Scala;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.execution.FileSourceScanExec;
+import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.SparkStrategy;
+import org.apache.spark.sql.execution.datasources.FileFormat;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
+
+/**
+ * Plans scans that read only some rows of their files.
+ *
+ * <p>Other strategies plan such a scan first, as they would without lakesieve. Then its format is
+ * replaced by one that reads fewer rows.
+ */
+public final class RowRangeStrategy extends PlanStrategy {
+  private static final Set<String> FORMATS =
+      Set.of(
+          "org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat",
+          "org.apache.spark.sql.delta.DeltaParquetFileFormat");
+
+  @Override
+  protected List<SparkPlan> plans(LogicalPlan plan) {
+    if (!isRestricted(plan)) return List.of();
+    var planner = ClassicSessions.state(ClassicSessions.active()).planner();
+    for (SparkStrategy other : Scala.list(planner.strategies())) {
+      if (other instanceof RowRangeStrategy) continue;
+      List<SparkPlan> plans = Scala.list(other.apply(plan));
+      if (!plans.isEmpty()) return plans.stream().map(RowRangeStrategy::restricted).toList();
+    }
+    return List.of();
+  }
+
+  /** Return true for filters and projections above a scan that reads only some rows. */
+  private static boolean isRestricted(LogicalPlan plan) {
+    LogicalPlan node = plan;
+    while (node instanceof Project || node instanceof Filter) node = node.children().apply(0);
+    HadoopFsRelation relation = FileScans.relation(node);
+    return relation != null && rows(relation) != null && RowPredicate.installed() != null;
+  }
+
+  private static FileRows rows(HadoopFsRelation relation) {
+    FileRows rows = relation.location() instanceof RestrictedFiles files ? files.rows() : null;
+    return rows == null || rows.isEmpty() ? null : rows;
+  }
+
+  /**
+   * Return a plan whose scan has a format that reads fewer rows.
+   *
+   * <p>Spark's own ways to replace nodes do not do, because they keep a node that equals its
+   * replacement. The class of a Parquet format equals all of its subclasses.
+   */
+  private static SparkPlan restricted(SparkPlan plan) {
+    if (plan instanceof FileSourceScanExec scan) return restrictedScan(scan);
+    List<SparkPlan> children = Scala.list(plan.children());
+    if (children.size() != 1) return plan;
+    SparkPlan child = children.get(0);
+    SparkPlan other = restricted(child);
+    if (other == child) return plan;
+    Object[] arguments = Scala.list(plan.productIterator().toSeq()).toArray();
+    for (int at = 0; at < arguments.length; at++) {
+      if (arguments[at] == child) arguments[at] = other;
+    }
+    return plan.makeCopy(arguments);
+  }
+
+  /** Return the scan with a format that reads fewer rows, or the scan itself where it must stay. */
+  private static SparkPlan restrictedScan(FileSourceScanExec scan) {
+    HadoopFsRelation old = scan.relation();
+    FileFormat format = old.fileFormat();
+    FileRows rows = rows(old);
+    if (rows == null
+        || !FORMATS.contains(format.getClass().getName())
+        || !(format instanceof ParquetFileFormat parquet)) {
+      return scan;
+    }
+    // a format whose files cannot be split may count the rows that it reads
+    for (Path root : Scala.list(old.location().rootPaths())) {
+      if (!format.isSplitable(old.sparkSession(), old.options(), root)) return scan;
+    }
+    HadoopFsRelation relation =
+        new HadoopFsRelation(
+            old.location(),
+            old.partitionSchema(),
+            old.dataSchema(),
+            old.bucketSpec(),
+            new RowRangeFormat(parquet, rows),
+            old.options(),
+            old.sparkSession());
+    Object[] arguments = Scala.list(scan.productIterator().toSeq()).toArray();
+    arguments[0] = relation;
+    return scan.makeCopy(arguments);
+  }
+}
