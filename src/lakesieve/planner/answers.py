@@ -45,26 +45,32 @@ def kept_files(plan: KeepTree) -> dict[str, Any]:
     """Return the part of a scan's answer that says which files it keeps."""
     return {
         "catalogues": [index.files() for index in plan.indexes],
-        "keep": _tree(plan.keep),
+        "keep": _tree(plan.keep, plan),
     }
 
 
-def _tree(part: KeepLeaf | KeepNode) -> dict[str, Any]:
+def _tree(part: KeepLeaf | KeepNode, plan: KeepTree) -> dict[str, Any]:
     if isinstance(part, KeepLeaf):
         leaf = {"index": part.index, "keep": _packed(np.packbits(part.keep, bitorder="little"))}
-        return leaf if part.rows is None else leaf | _rows(part.keep, part.rows)
+        if part.rows is None:
+            return leaf
+        return leaf | _rows(part.keep, part.rows, plan.indexes[part.index].records())
     if not part.args and not part.every:
         return {"op": "none"}
-    return {"op": "and" if part.every else "or", "args": [_tree(arg) for arg in part.args]}
+    return {"op": "and" if part.every else "or", "args": [_tree(arg, plan) for arg in part.args]}
 
 
-def _rows(keep: np.ndarray, rows: RowRanges) -> dict[str, str]:
-    """Write the rows to read of each kept file, none for a whole file."""
+def _rows(keep: np.ndarray, rows: RowRanges, records: np.ndarray) -> dict[str, str]:
+    """Write the rows to read of each kept file, none for a whole file, and how many it has."""
     listed = ~rows.is_whole
     counts = np.bincount(rows.files[listed], minlength=len(keep))[keep]
     first, end = (part[listed] for part in rows.rows)
     pairs = np.column_stack([first, np.where(end == ALL_ROWS, _ROWS_END, end)])
-    return {"counts": _packed(counts.astype("<u4")), "rows": _packed(pairs.astype("<i8"))}
+    return {
+        "counts": _packed(counts.astype("<u4")),
+        "rows": _packed(pairs.astype("<i8")),
+        "records": _packed(records[keep].astype("<i8")),
+    }
 
 
 def _packed(values: np.ndarray) -> str:
