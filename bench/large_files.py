@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -27,11 +28,11 @@ SIZES = (128, 512)
 
 _BYTES_A_ROW = 105
 _KEYS = 1000
-_FACTOR = 999_999_999_989
+_PRIME = 999_999_999_989
 # by_file and by_block have the same values, which no other column has
 _COLUMNS = (
-    f"(id * 7919) % {_FACTOR} AS by_file",
-    f"(id * 7919) % {_FACTOR} AS by_block",
+    f"(id * 2654435761) % {_PRIME} AS by_file",
+    f"(id * 2654435761) % {_PRIME} AS by_block",
     "timestamp_seconds(1700000000 + id DIV 7) AS moment",
     "CAST(id % 100003 AS INT) AS customer",
     "CAST(pmod(hash(id), 10000000) / 100 AS DECIMAL(12, 2)) AS amount",
@@ -79,7 +80,7 @@ def _measured(
         details={"data files": f"{bits['by_file']:.2f}"},
     )
     drawn = random.Random(7)
-    some = [drawn.randrange(rows) * 7919 % _FACTOR for _ in range(_KEYS)]
+    some = [drawn.randrange(rows) * 2654435761 % _PRIME for _ in range(_KEYS)]
     point = some[0]
     yield from _queries(spark, root, name, f"{what}: a point", f"= {point}", at_least=10)
     listed = f"IN ({', '.join(map(str, some))})"
@@ -134,9 +135,10 @@ def _write_blocks(found: ls.FileMatches, name: str, folder: Path) -> None:
     folder.mkdir()
     table_folder = name.partition(".")[2].strip("`")
     parts = []
-    for path, ranges in zip(found.paths, found.row_ranges or (), strict=True):
+    for path, ranges in zip(found.paths, found.row_ranges or repeat(None), strict=False):
         plain = path.removeprefix("file:")
-        rows = pq.read_table(plain if plain.startswith("/") else f"{table_folder}/{plain}")
+        file = plain if plain.startswith("/") else f"{table_folder}/{plain}"
+        rows = pq.read_table(file, coerce_int96_timestamp_unit="us")
         whole = ((0, rows.num_rows),)
         parts += [rows.slice(start, end - start) for start, end in ranges or whole]
     pq.write_table(pa.concat_tables(parts), folder / "0.parquet", write_page_index=True)
