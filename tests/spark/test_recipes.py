@@ -29,6 +29,7 @@ class ListedTable:
 
     merges_on_read = False
     row_positions = True
+    reads_row_blocks = False
 
     def __init__(self, spark: SparkSession, location: str) -> None:
         self._spark = spark

@@ -28,8 +28,8 @@ def unit_of(table: SparkTable, files: pa.Table, wanted: int | str | None) -> Uni
     Args:
         table: The table.
         files: The data files of its current version.
-        wanted: Rows of a block, ``None`` for whole data files, or ``auto``: row blocks if the data
-            files are so large that reading a part of one saves time.
+        wanted: Rows of a block, ``None`` for whole data files, or ``auto``: row blocks if Spark
+            reads blocks of this format, and the data files are so large that this saves time.
 
     Raises:
         InvalidInputError: It is none of these.
@@ -38,7 +38,7 @@ def unit_of(table: SparkTable, files: pa.Table, wanted: int | str | None) -> Uni
     if wanted is None:
         return Unit()
     if wanted == "auto":
-        return Unit(ROWS_PER_BLOCK if table.row_positions and _are_large(files) else 0)
+        return Unit(ROWS_PER_BLOCK if table.reads_row_blocks and _are_large(files) else 0)
     if not isinstance(wanted, int) or isinstance(wanted, bool) or not 0 < wanted <= _MOST_ROWS:
         raise InvalidInputError(
             f"rows_per_block={wanted!r} is not a number of rows.",

@@ -60,6 +60,10 @@ class SparkTable(Protocol):
     def row_positions(self) -> bool:
         """True if raw reads can return the position of each row in its data file."""
 
+    @property
+    def reads_row_blocks(self) -> bool:
+        """True if scans of a session read only the row blocks that an index names."""
+
     def raw_rows(self, version: TableVersion, read: RawRead) -> DataFrame:
         """Return rows of a version as written, ignoring row-level deletes.
 

@@ -44,6 +44,7 @@ class DeltaTable:
     """
 
     row_positions = True
+    reads_row_blocks = True
 
     def __init__(self, spark: SparkSession, name: str, log: Any, *, is_named: bool) -> None:
         self._spark = spark

@@ -35,6 +35,7 @@ class HudiTable:
     """
 
     row_positions = False
+    reads_row_blocks = False
 
     def __init__(self, spark: SparkSession, name: str, *, is_path: bool) -> None:
         self._spark = spark

@@ -42,6 +42,7 @@ class IcebergTable:
     """
 
     row_positions = True
+    reads_row_blocks = False
 
     def __init__(
         self,

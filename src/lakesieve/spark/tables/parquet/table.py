@@ -57,6 +57,7 @@ class ParquetTable:
 
     merges_on_read = False
     row_positions = True
+    reads_row_blocks = True
     clock: Clock = time
     """The real clock. Tests that rewrite no file right after it was read use another one."""
 
