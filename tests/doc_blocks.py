@@ -17,7 +17,7 @@ RUNNABLE = frozenset(("python", "sql", "sh"))
 PAGES = {
     # by the test that runs all blocks of a page which are not marked
     **dict.fromkeys(
-        ("README.md", "docs/cli.md", "docs/commands.md"),
+        ("README.md", "docs/cli.md", "docs/commands.md", "docs/row-blocks.md"),
         "tests/spark/test_doc_blocks.py",
     ),
     **dict.fromkeys(
