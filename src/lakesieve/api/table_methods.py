@@ -207,7 +207,11 @@ class Table:
         return ls.refresh_indexes(self.name, names, **self._by_spark, **options)
 
     def trade_offs(
-        self, columns: Columns, *, progress: Callable[[ls.BuildProgress], None] | None = None
+        self,
+        columns: Columns,
+        *,
+        rows_per_block: int | str | None = None,
+        progress: Callable[[ls.BuildProgress], None] | None = None,
     ) -> list[ls.TradeOffInfo]:
         """Tell what an index would cost at all budgets; see :func:`lakesieve.trade_offs`.
 
@@ -216,7 +220,13 @@ class Table:
             >>> orders.trade_offs("customer")[-1].strategy
             'exact'
         """
-        return ls.trade_offs(self.name, columns, spark=self._spark, progress=progress)
+        return ls.trade_offs(
+            self.name,
+            columns,
+            spark=self._spark,
+            rows_per_block=rows_per_block,
+            progress=progress,
+        )
 
     def repair_index(self, name: str, *, dry_run: bool = True) -> Repaired:
         """Make a damaged index usable again; see :func:`lakesieve.repair_index`.

@@ -158,11 +158,19 @@ def _check(
     return check
 
 
-@command("curve", examples=("curve lake.tpch.lineitem l_orderkey",))
+@command(
+    "curve",
+    examples=(
+        "curve lake.tpch.lineitem l_orderkey",
+        "curve lake.tpch.lineitem l_orderkey --rows-per-block 20000",
+    ),
+)
 def curve(
     run: Run,
     table: TableName,
     columns: Annotated[list[str], argument("COLUMN...", "Columns of the index, in order.")],
+    *,
+    rows_per_block: RowsPerBlock = "none",
 ) -> list[TradeOffInfo]:
     """Show what an index costs at each budget: bits a row, and data files read in vain.
 
@@ -171,7 +179,8 @@ def curve(
     """
     spark = run.session(table, check=_check(run, [columns], None, _AS_BY_DEFAULT, new=False))
     with run.output.building(f"Trying budgets for {', '.join(columns)} of {table}") as progress:
-        return ls.trade_offs(table, columns, spark=spark, progress=progress)
+        rows = _rows(rows_per_block)
+        return ls.trade_offs(table, columns, spark=spark, rows_per_block=rows, progress=progress)
 
 
 _AS_BY_DEFAULT = {"budget": None, "absent_hits": ABSENT_HITS, "compaction": COMPACTION}

@@ -434,8 +434,8 @@ class TradeOffInfo(Shown):
     Args:
         strategy: How blocks are made: ``exact``, ``neighbours``, ``even`` or ``grid``.
         bits_per_row: Bits a row of the table.
-        false_files: Data files that a point query of a value that is there reads although
-            they lack it, on average.
+        false_files: Data files, or row blocks, that a point query of a value that is there reads
+            although they lack it, on average.
         blocks: Blocks of the range of keys that was tried.
 
     Examples:

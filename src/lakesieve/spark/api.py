@@ -6,7 +6,6 @@ import logging
 from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, UnsupportedError
-from lakesieve.format import DATA_FILE
 from lakesieve.index import RefreshResult, ShownList, TradeOffInfo
 from lakesieve.index.access import no_index
 from lakesieve.index.definition import column_names, key_columns
@@ -14,6 +13,7 @@ from lakesieve.spark.build.after_write import check_refresh, refresh_after_write
 from lakesieve.spark.build.indexing import failure
 from lakesieve.spark.build.progress import Watch
 from lakesieve.spark.build.refresh import refresh_each
+from lakesieve.spark.build.row_blocks import unit_of
 from lakesieve.spark.build.segments import draw_curve
 from lakesieve.spark.build.source import Source
 from lakesieve.spark.extension import remote
@@ -130,6 +130,7 @@ def trade_offs(
     columns: str | Sequence[str],
     *,
     spark: SparkSession,
+    rows_per_block: int | str | None = None,
     progress: Callable[[BuildProgress], None] | None = None,
 ) -> list[TradeOffInfo]:
     """What an index would cost at all budgets, tried on a stretch of its keys.
@@ -138,6 +139,7 @@ def trade_offs(
         table: ``catalog.database.table``; or ``iceberg:PATH``, ``delta:PATH``, ``parquet:PATH``.
         columns: The key column, or several in order.
         spark: The session.
+        rows_per_block: As for :func:`create_index`; row blocks then count in place of data files.
         progress: Called with each :class:`BuildProgress`, from another thread.
 
     Returns:
@@ -158,7 +160,8 @@ def trade_offs(
     source = Source.whole(opened, version, keys)
     names = ", ".join(column_names(columns))
     with Watch(spark, progress, f"lakesieve: budgets of {table} on {names}") as watch:
-        points = draw_curve(spark, source.counted(rule), watch, DATA_FILE)
+        unit = unit_of(opened, source.files, rows_per_block)
+        points = draw_curve(spark, source.counted(rule), watch, unit)
     return ShownList(TradeOffInfo(**point) for point in points)
 
 
