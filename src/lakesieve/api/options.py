@@ -23,6 +23,13 @@ class IndexOptions(TypedDict, total=False):
     progress: Callable[[BuildProgress], None] | None
 
 
+class TradeOffOptions(TypedDict, total=False):
+    """Options of :func:`lakesieve.trade_offs`."""
+
+    rows_per_block: int | str | None
+    progress: Callable[[BuildProgress], None] | None
+
+
 class RefreshOptions(TypedDict, total=False):
     """Options of :func:`lakesieve.refresh_indexes`."""
 

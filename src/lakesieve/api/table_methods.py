@@ -18,7 +18,7 @@ from lakesieve.index import ShownList
 from lakesieve.index.access import needs_session
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
     from typing import TypeAlias, Unpack
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         IndexOptions,
         InsertOptions,
         RefreshOptions,
+        TradeOffOptions,
     )
     from lakesieve.report import WrittenPage
     from lakesieve.store import Repaired
@@ -207,11 +208,7 @@ class Table:
         return ls.refresh_indexes(self.name, names, **self._by_spark, **options)
 
     def trade_offs(
-        self,
-        columns: Columns,
-        *,
-        rows_per_block: int | str | None = None,
-        progress: Callable[[ls.BuildProgress], None] | None = None,
+        self, columns: Columns, **options: Unpack[TradeOffOptions]
     ) -> list[ls.TradeOffInfo]:
         """Tell what an index would cost at all budgets; see :func:`lakesieve.trade_offs`.
 
@@ -220,13 +217,7 @@ class Table:
             >>> orders.trade_offs("customer")[-1].strategy
             'exact'
         """
-        return ls.trade_offs(
-            self.name,
-            columns,
-            spark=self._spark,
-            rows_per_block=rows_per_block,
-            progress=progress,
-        )
+        return ls.trade_offs(self.name, columns, spark=self._spark, **options)
 
     def repair_index(self, name: str, *, dry_run: bool = True) -> Repaired:
         """Make a damaged index usable again; see :func:`lakesieve.repair_index`.
