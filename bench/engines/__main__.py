@@ -108,7 +108,7 @@ def _ways(
 class _timed_lookups:  # noqa: N801 - used as a statement
     """Times what the index itself does of a query: looking up, and judging the files."""
 
-    _TIMED = ((engine_scans.FilePruner, "prune"), (engine_scans.EngineScan, "keep"))
+    _TIMED = ((engine_scans.FilePruner, "prune"), (engine_scans.EngineScan, "files_to_read"))
 
     def __init__(self, into: list[float]) -> None:
         self._into = into

@@ -108,7 +108,7 @@ class ListedRows:
         names = [name for name in self.schema.names if columns is None or name in columns]
         paths = self._table.live_files(self._version).column("path")
         pruned = self._pruner.of_table(self._table, self._table.columns(self._version), wanted)
-        kept = paths.filter(pa.array(pruned.keep(paths))).to_pylist()
+        kept = paths.filter(pa.array(pruned.files_to_read(paths).keep)).to_pylist()
         engine_scans.remember([pruned])
         schema = pa.schema([self.schema.field(name) for name in names])
         tables = (pq.read_table(path.removeprefix("file:"), columns=names) for path in kept)

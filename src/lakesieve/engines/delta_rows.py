@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from lakesieve.engines.spark_fields import Field
+    from lakesieve.engines.wanted_rows import WantedRows
     from lakesieve.index import KeepTree
     from lakesieve.predicate import Expr
 
@@ -29,20 +30,29 @@ class DeltaRows(FileRows[DeltaReader]):
     def _read(self, wanted: Expr | KeepTree, fields: list[Field]) -> Iterator[pa.RecordBatch]:
         pruned = self._pruner.of_table(self._table, self._columns, wanted)
         files = self._table.logged_files(self._version)
-        keep = pruned.keep(normal_paths(files.column("path")))
+        to_read = pruned.files_to_read(normal_paths(files.column("path")))
         engine_scans.remember([pruned])
-        for file in files.filter(pa.array(keep)).to_pylist():
-            yield from self._rows_of(file, fields).to_batches()
+        numbers = np.flatnonzero(to_read.keep)
+        for number, file in zip(numbers.tolist(), files.take(numbers).to_pylist(), strict=True):
+            yield from self._rows_of(file, fields, to_read.rows.get(number)).to_batches()
 
-    def _rows_of(self, file: Mapping[str, Any], fields: list[Field]) -> pa.Table:
+    def _rows_of(
+        self, file: Mapping[str, Any], fields: list[Field], wanted: WantedRows | None
+    ) -> pa.Table:
         storage, path = self._at(file["path"])
         with open_object(storage, path) as opened:
             partition = dict(file["partition"] or ())
-            table = rows_of_file(opened, fields, partition, self._partitioning, path=path)
+            table = rows_of_file(
+                opened, fields, partition, self._partitioning, path=path, wanted=wanted
+            )
         if not file["vector"]:
             return table
-        alive = np.ones(len(table), bool)
-        alive[deleted_rows(file["vector"], self._table.storage, self._table.name)] = False
+        deleted = deleted_rows(file["vector"], self._table.storage, self._table.name)
+        if wanted is None:
+            alive = np.ones(len(table), bool)
+            alive[deleted] = False
+        else:
+            alive = ~np.isin(wanted.positions(len(table)), deleted)
         return table.filter(pa.array(alive))
 
     def _at(self, path: str) -> tuple[Storage, str]:

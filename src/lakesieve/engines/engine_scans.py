@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lakesieve.engines.wanted_rows import FilesToRead, rows_of_each_file
 from lakesieve.errors import LakesieveError
 from lakesieve.index import (
     IndexRegistry,
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from lakesieve.engines.wanted_rows import WantedRows
+    from lakesieve.index.row_ranges import RowRanges
     from lakesieve.predicate import Expr
     from lakesieve.tables import Column, TableReader
 
@@ -37,7 +40,7 @@ PLANNING_SECONDS = 2.0
 """How long a scan waits for the storage of indexes before it reads every file."""
 
 _lock = threading.Lock()
-_latest: list[TablePruning] = []
+_latest: list[EngineScan] = []
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -51,26 +54,55 @@ class EngineScan:
     total: int = 0
     read: int = 0
     uncovered: int = 0
+    rows_total: int | None = None
+    rows_read: int | None = None
+    whole: dict[str, int] = field(default_factory=dict)  # files read whole, by the reason
 
-    def keep(self, paths: pa.Array | pa.ChunkedArray) -> np.ndarray:
-        """Judge data files.
-
-        Returns:
-            A boolean array: true for the files that must be read.
-        """
+    def files_to_read(self, paths: pa.Array | pa.ChunkedArray) -> FilesToRead:
+        """Judge data files: which must be read, and which of their rows."""
         numbers = [] if self.plan is None else [at.numbers(paths) for at in self.plan.indexes]
-        return self.keep_numbered(numbers, len(paths))
+        return self.numbered_files_to_read(numbers, len(paths))
 
-    def keep_numbered(self, numbers: Sequence[np.ndarray], count: int) -> np.ndarray:
-        """Judge data files as :meth:`keep` does, by the numbers that the indexes have for them."""
+    def numbered_files_to_read(self, numbers: Sequence[np.ndarray], count: int) -> FilesToRead:
+        """Judge data files by the numbers that each index of the plan has for them, or -1."""
         self.total += count
         if self.plan is None:
             self.read += count
-            return np.ones(count, bool)
+            return FilesToRead(keep=np.ones(count, bool))
         judged = self.plan.of_numbers(numbers, count)
         self.read += int(judged.keep.sum())
         self.uncovered += count - int(judged.covered.sum())
-        return judged.keep
+        if judged.rows is not None:
+            self._count_rows(judged.rows, numbers, np.flatnonzero(judged.keep & judged.covered))
+        return FilesToRead(keep=judged.keep, rows=rows_of_each_file(judged.rows))
+
+    def keep_numbered(self, numbers: Sequence[np.ndarray], count: int) -> np.ndarray:
+        """Return which data files must be read by an engine that reads whole files."""
+        keep = self.numbered_files_to_read(numbers, count).keep
+        self.rows_total = self.rows_read = None
+        return keep
+
+    def _count_rows(
+        self, ranges: RowRanges, numbers: Sequence[np.ndarray], files: np.ndarray
+    ) -> None:
+        """Count the wanted rows, and all rows, of some files that the indexes cover."""
+        assert self.plan is not None
+        records = np.zeros(files.max(initial=-1) + 1, np.int64)
+        for index, of_index in zip(self.plan.indexes, numbers, strict=True):
+            at = of_index[files]
+            records[files[at >= 0]] = index.records()[at[at >= 0]]
+        counted = np.isin(ranges.files, files)
+        first, end = (part[counted] for part in ranges.rows)
+        # the last range of a file reaches behind its rows
+        wanted = np.minimum(end, records[ranges.files[counted]]) - first
+        self.rows_total = (self.rows_total or 0) + int(records.sum())
+        self.rows_read = (self.rows_read or 0) + int(wanted.sum())
+
+    def read_whole(self, wanted: WantedRows, count: int, why: str) -> None:
+        """Count a data file of ``count`` rows that is read whole although not all are wanted."""
+        self.whole[why] = self.whole.get(why, 0) + 1
+        if self.rows_read is not None:
+            self.rows_read += count - wanted.within(0, count).count()
 
     def result(self) -> TablePruning:
         """Return what was done, as users see it."""
@@ -78,6 +110,9 @@ class EngineScan:
         if self.uncovered and self.plan is not None:
             detail = uncovered_detail(self.uncovered)
             reasons = (*reasons, Reason(code=ReasonCode.UNCOVERED_FILES, detail=detail))
+        for why, files in self.whole.items():
+            detail = f"{uncovered_detail(files)}, because {why}"
+            reasons = (*reasons, Reason(code=ReasonCode.WHOLE_FILES, detail=detail))
         return TablePruning(
             table=self.table,
             files_total=self.total,
@@ -86,6 +121,8 @@ class EngineScan:
             indexes=self.plan.used if self.plan is not None else (),
             reasons=reasons,
             predicate=self.predicate,
+            rows_total=self.rows_total,
+            rows_read=self.rows_read,
         )
 
 
@@ -177,7 +214,7 @@ def failed(table: str, error: Exception) -> EngineScan:
 def remember(scans: Sequence[EngineScan]) -> None:
     """Keep what the latest query of an engine did."""
     with _lock:
-        _latest[:] = [scan.result() for scan in scans]
+        _latest[:] = scans
 
 
 def last_pruning() -> list[TablePruning]:
@@ -190,4 +227,5 @@ def last_pruning() -> list[TablePruning]:
         1
     """
     with _lock:
-        return ShownList(_latest)
+        # a scan reads while its caller consumes it, so it still counts
+        return ShownList(scan.result() for scan in _latest)

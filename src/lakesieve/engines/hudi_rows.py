@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from lakesieve.engines.spark_fields import Field
+    from lakesieve.engines.wanted_rows import WantedRows
     from lakesieve.index import KeepTree
     from lakesieve.predicate import Expr
     from lakesieve.tables.hudi.slices import FileSlice
@@ -60,14 +61,18 @@ class HudiRows(FileRows[HudiReader]):
     def _read(self, wanted: Expr | KeepTree, fields: list[Field]) -> Iterator[pa.RecordBatch]:
         pruned = self._pruner.of_table(self._table, self._columns, wanted)
         slices = self._table.slices(self._version)
-        keep = pruned.keep(self._table.files_of(slices).column("path"))
+        to_read = pruned.files_to_read(self._table.files_of(slices).column("path"))
         engine_scans.remember([pruned])
-        for keeps, (one, is_exact) in zip(keep, slices, strict=True):
-            if keeps:
-                rows = self._rows_of(one, fields) if is_exact else self._merged(one, fields)
+        for at, (one, is_exact) in enumerate(slices):
+            if to_read.keep[at]:
+                if is_exact:
+                    rows = self._rows_of(one, fields, to_read.rows.get(at))
+                else:
+                    # log files are merged by key, with the whole base file
+                    rows = self._merged(one, fields)
                 yield from rows.to_batches()
 
-    def _rows_of(self, one: FileSlice, fields: list[Field]) -> pa.Table:
+    def _rows_of(self, one: FileSlice, fields: list[Field], wanted: WantedRows | None) -> pa.Table:
         with open_object(self._table.storage, one.path) as opened:
             partition = self._partition(one.partition)
             return rows_of_file(
@@ -76,6 +81,7 @@ class HudiRows(FileRows[HudiReader]):
                 partition,
                 self._partitioning,
                 path=one.path,
+                wanted=wanted,
                 widens_floats=_WIDENS_FLOATS,
             )
 

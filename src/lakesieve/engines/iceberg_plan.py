@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Snapshot
 
     from lakesieve.engines.engine_scans import EngineScan
+    from lakesieve.engines.wanted_rows import WantedRows
     from lakesieve.index import OpenedIndex
     from lakesieve.predicate import Expr
     from lakesieve.tables import Column
@@ -54,11 +55,15 @@ _LIMITS = ManifestLimits()
 
 
 class PlannedFile(NamedTuple):
-    """A data file of a scan, and the delete files that apply to it."""
+    """A data file of a scan, and the delete files that apply to it.
+
+    ``wanted`` are the rows of the file that can match; ``None`` is all rows.
+    """
 
     file: ListedFile
     positions: list[ListedFile]
     equality: list[ListedFile]
+    wanted: WantedRows | None
 
     def task(self, metadata: TableMetadata, residual: BooleanExpression) -> FileScanTask:
         """Make the task of PyIceberg's that reads the file without its equality deletes."""
@@ -86,14 +91,18 @@ def plan_files(
     if pruned.plan is None:
         # every file is in the scan: one reading gives their paths too
         manifests.files(data)
-    mask, ends = index_mask(manifests, data, pruned)
+    numbers, counts = _numbers_and_counts(manifests, data, pruned)
+    to_read = pruned.numbered_files_to_read(numbers, sum(counts))
+    ends = np.cumsum(counts, dtype=np.int64)
+    firsts = dict(zip((one.path for one in data), (ends - counts).tolist(), strict=True))
     deletes = delete_index(manifests, listed, metadata)
     planned = []
-    for file in kept_files(manifests, data, rows_of_each(mask, ends), by_metadata):
+    for file in kept_files(manifests, data, rows_of_each(to_read.keep, ends), by_metadata):
         applied = [] if deletes is None else deletes.of(file)
         equality = [d for d in applied if d.value("content") == EQUALITY_DELETES]
         positions = [d for d in applied if d not in equality]
-        planned.append(PlannedFile(file, positions, equality))
+        wanted = to_read.rows.get(firsts[file.files.manifest.path] + file.at)
+        planned.append(PlannedFile(file, positions, equality, wanted))
     return planned
 
 
@@ -117,11 +126,19 @@ def live_manifests(listed: Iterable[Manifest], by_metadata: MetadataFilter) -> l
 def index_mask(
     manifests: TableManifests, data: Sequence[Manifest], pruned: EngineScan
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Judge all files of some manifests by the indexes.
+    """Judge all files of some manifests by the indexes, for an engine that reads whole files.
 
     Returns:
         Whether each file must be read, and where the files of each manifest end.
     """
+    numbers, counts = _numbers_and_counts(manifests, data, pruned)
+    return pruned.keep_numbered(numbers, sum(counts)), np.cumsum(counts, dtype=np.int64)
+
+
+def _numbers_and_counts(
+    manifests: TableManifests, data: Sequence[Manifest], pruned: EngineScan
+) -> tuple[list[np.ndarray], list[int]]:
+    """Return the numbers that each index has for all files, and the files of each manifest."""
     indexes = () if pruned.plan is None else pruned.plan.indexes
     numbers = [_numbers(manifests, data, index) for index in indexes]
     if numbers:
@@ -129,8 +146,7 @@ def index_mask(
     else:
         counts = manifests.of_each(data, ("count",), lambda tables: list(map(len, tables)))
     none = np.empty(0, np.int32)
-    mask = pruned.keep_numbered([np.concatenate([none, *of]) for of in numbers], sum(counts))
-    return mask, np.cumsum(counts, dtype=np.int64)
+    return [np.concatenate([none, *of]) for of in numbers], counts
 
 
 def _numbers(

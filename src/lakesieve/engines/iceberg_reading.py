@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 from pyiceberg.io import pyarrow as reader
@@ -15,11 +16,13 @@ from pyiceberg.schema import Schema
 from pyiceberg.table.metadata import TableMetadataUtil
 
 from lakesieve.engines.field_ids import names_by_id
+from lakesieve.engines.wanted_rows import WantedRows, groups_with_rows, row_group_ends
 from lakesieve.errors import ErrorKind, LakesieveError, StorageError, UnsupportedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
+    from pyiceberg.table import FileScanTask
     from pyiceberg.table.metadata import TableMetadata
 
 _UNKNOWN = "unknown"
@@ -146,14 +149,63 @@ def _with_names(function: Any, **names: Any) -> Any:
     return FunctionType(code, found, function.__name__, defaults, function.__closure__)
 
 
+def _reading_files(**names: Any) -> Any:
+    """Return PyIceberg's reading of data files with some functions replaced."""
+    replaced = {"_get_file_format": _file_format, "pyarrow_to_schema": _schema_of_file, **names}
+    return _with_names(
+        reader.ArrowScan._record_batches_from_scan_tasks_and_deletes,
+        _task_to_record_batches=_with_names(reader._task_to_record_batches, **replaced),
+    )
+
+
 class FileScan(reader.ArrowScan):
     """PyIceberg's scan of some data files, with the changes that PyIceberg has no option for."""
 
-    _record_batches_from_scan_tasks_and_deletes = _with_names(
-        reader.ArrowScan._record_batches_from_scan_tasks_and_deletes,
-        _task_to_record_batches=_with_names(
-            reader._task_to_record_batches,
-            _get_file_format=_file_format,
-            pyarrow_to_schema=_schema_of_file,
-        ),
-    )
+    _record_batches_from_scan_tasks_and_deletes = _reading_files()
+
+
+class RowGroupScan(FileScan):
+    """PyIceberg's scan of one Parquet file, which reads only row groups with a wanted row."""
+
+    def __init__(self, wanted: WantedRows, *options: Any) -> None:
+        super().__init__(*options)
+        groups = _RowGroups(wanted)
+        self._read = _reading_files(
+            _get_file_format=groups.file_format, _combine_positional_deletes=groups.alive
+        )
+
+    def _record_batches_from_scan_tasks_and_deletes(self, *options: Any, **more: Any) -> Any:
+        return self._read(self, *options, **more)
+
+
+class _RowGroups:
+    """The row groups of one data file that hold a wanted row."""
+
+    def __init__(self, wanted: WantedRows) -> None:
+        self._wanted = wanted
+        self._positions = np.zeros(0, np.int64)
+
+    def file_format(self, file_format: FileFormat, **options: Any) -> _RowGroups:
+        """Return what opens the file in place of Arrow's format."""
+        self._format = _file_format(file_format, **options)
+        return self
+
+    def make_fragment(self, opened: Any) -> ds.Fragment:
+        """Return the wanted row groups of the file."""
+        fragment = self._format.make_fragment(opened)
+        ends = row_group_ends(fragment.metadata)
+        groups = groups_with_rows(self._wanted, ends)
+        read = WantedRows(np.concatenate(([0], ends))[groups], ends[groups])
+        self._positions = read.positions(read.count())
+        return fragment.subset(row_group_ids=groups.tolist())
+
+    def alive(self, deletes: list[pa.ChunkedArray], start: int, end: int) -> pa.Array:
+        """Return which of the rows that were read as ``start`` to ``end`` are not deleted."""
+        gone = np.concatenate([positions.to_numpy() for positions in deletes])
+        return pa.array(np.flatnonzero(~np.isin(self._positions[start:end], gone)))
+
+
+def deleted_positions(io: Any, tasks: Iterable[FileScanTask]) -> dict[str, list[pa.ChunkedArray]]:
+    """Return the positions of the rows that delete files delete, by the path of the data file."""
+    positions: dict[str, list[pa.ChunkedArray]] = reader._read_all_delete_files(io, tasks)
+    return positions

@@ -13,15 +13,14 @@ from pyiceberg.types import UUIDType
 from lakesieve.engines import engine_scans
 from lakesieve.engines.engine_scans import FilePruner
 from lakesieve.engines.equality import EqualityDeletes
+from lakesieve.engines.iceberg_files import IcebergFiles
 from lakesieve.engines.iceberg_plan import plan_files
 from lakesieve.engines.iceberg_reading import (
-    FileScan,
     named_errors,
     parsed_metadata,
     parsed_schema,
     unread_columns,
 )
-from lakesieve.engines.plain_files import MAX_FILES, plain_rows
 from lakesieve.errors import ErrorKind, UnsupportedError
 from lakesieve.index import KeepTree
 from lakesieve.predicate.expression import Constant
@@ -126,30 +125,26 @@ class IcebergRows:
             for delete in planned.equality
             for field_id in delete.value("equality_ids") or ()
         }
-        if not compared:
-            others, few = [], len(files) <= MAX_FILES
-            for planned in files:
-                task = planned.task(self._metadata, row_filter)
-                rows = plain_rows(task, fields, target, self._metadata, self._io) if few else None
-                if rows is None:
-                    others.append(task)
-                else:
-                    yield from rows.to_batches()
-            # to make one takes as long as to plan
-            if others:
-                scan = FileScan(self._metadata, self._io, fields, row_filter)
-                for batch in scan.to_record_batches(others):
-                    yield from pa.Table.from_batches([batch]).cast(target).to_batches()
-            return
         names = self._compared(compared)
         needed = {*target.names, *names.values()}
-        fields = self._fields.select(*[n for n in self.schema.names if n in needed])
-        whole = pa.schema([self.schema.field(field.name) for field in fields.fields])
-        scan = FileScan(self._metadata, self._io, fields, row_filter)
+        if compared:
+            fields = self._fields.select(*[n for n in self.schema.names if n in needed])
+        reading = IcebergFiles(
+            self._metadata,
+            self._io,
+            files,
+            fields=fields,
+            target=pa.schema([self.schema.field(field.name) for field in fields.fields]),
+            row_filter=row_filter,
+            pruned=pruned,
+        )
+        if not compared:
+            yield from reading.batches()
+            return
         equality = EqualityDeletes()
         for planned in files:
-            for batch in scan.to_record_batches([planned.task(self._metadata, row_filter)]):
-                rows = pa.Table.from_batches([batch]).cast(whole)
+            for batch in reading.batches_of(planned):
+                rows = pa.Table.from_batches([batch])
                 alive = equality.alive(rows, planned.equality, names, self._io)
                 yield from alive.select(target.names).to_batches()
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from lakesieve.engines.spark_fields import Field
+    from lakesieve.engines.spark_fields import Field, Partition
+    from lakesieve.engines.wanted_rows import WantedRows
     from lakesieve.index import KeepTree
     from lakesieve.predicate import Expr
 
@@ -44,11 +45,23 @@ class ParquetRows(FileRows[ParquetReader]):
             identities = self._table.live_files(self._version).column("path")
             files = list(self._table.listed())
         pruned = self._pruner.of_table(self._table, self._columns, wanted)
-        keep = pruned.keep(identities)
+        to_read = pruned.files_to_read(identities)
         engine_scans.remember([pruned])
-        for keeps, (path, partition) in zip(keep, files, strict=True):
+        for at, (path, partition) in enumerate(files):
             # files without rows of their own are listed, too
-            if keeps and partition is not None:
-                with open_object(self._table.storage, path) as opened:
-                    rows = rows_of_file(opened, fields, partition, self._partitioning, path=path)
+            if to_read.keep[at] and partition is not None:
+                some = to_read.rows.get(at)
+                rows = self._rows_of(path, partition, fields, some)
+                if some is not None and not self._table.is_unchanged(path, identities[at].as_py()):
+                    # the wanted rows were those of a file that is gone
+                    rows = self._rows_of(path, partition, fields, None)
+                    pruned.read_whole(some, len(rows), "they were rewritten during the scan")
                 yield from rows.to_batches()
+
+    def _rows_of(
+        self, path: str, partition: Partition, fields: list[Field], wanted: WantedRows | None
+    ) -> pa.Table:
+        with open_object(self._table.storage, path) as opened:
+            return rows_of_file(
+                opened, fields, partition, self._partitioning, path=path, wanted=wanted
+            )

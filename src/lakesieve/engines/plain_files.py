@@ -1,22 +1,29 @@
-"""Small data files of Iceberg tables that hold their rows as they are, read by pyarrow alone.
+"""Data files of Iceberg tables that hold their rows as they are, read by pyarrow alone.
 
 PyIceberg's reader looks at everything that may be otherwise, which for one small file takes several
-times as long as reading it. Whatever is otherwise here is left to it.
+times as long as reading it. Whatever is otherwise here is left to it. So is a large file, unless
+only some of its rows are wanted.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakesieve.engines.field_ids import names_by_id
+from lakesieve.engines.wanted_rows import read_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyiceberg.schema import Schema
     from pyiceberg.table import FileScanTask
     from pyiceberg.table.metadata import TableMetadata
+
+    from lakesieve.engines.wanted_rows import WantedRows
 
 MAX_FILES = 8
 """More files are faster in threads."""
@@ -26,17 +33,34 @@ _ALIKE = {(pa.string(), pa.large_string()), (pa.binary(), pa.large_binary())}
 
 
 def plain_rows(
-    task: FileScanTask, fields: Schema, target: pa.Schema, metadata: TableMetadata, io: Any
+    task: FileScanTask,
+    fields: Schema,
+    target: pa.Schema,
+    metadata: TableMetadata,
+    io: Any,
+    *,
+    wanted: WantedRows | None = None,
+    deleted: Sequence[pa.ChunkedArray] = (),
 ) -> pa.Table | None:
-    """Return all rows of a data file.
+    """Return the wanted rows of a data file, by default all rows.
+
+    Args:
+        task: The file, and its delete files.
+        fields: The columns to read.
+        target: The same columns in Arrow.
+        metadata: Metadata of the table.
+        io: PyIceberg's ``FileIO``.
+        wanted: The wanted rows.
+        deleted: Positions of the rows that the delete files delete, if rows are wanted.
 
     Returns:
-        The rows; ``None`` where PyIceberg has to read them: rows are deleted, the file is large, a
-        column is missing or of another type, or anything fails.
+        The rows; ``None`` where PyIceberg has to read them: all rows are wanted and some are
+        deleted or the file is large, a column is missing or of another type, or anything fails.
     """
     file: Any = task.file
-    is_plain = not task.delete_files and file.key_metadata is None
-    if not is_plain or file.file_format.name != "PARQUET" or file.record_count > _MAX_ROWS:
+    if file.key_metadata is not None or file.file_format.name != "PARQUET":
+        return None
+    if wanted is None and (task.delete_files or file.record_count > _MAX_ROWS):
         return None
     try:
         with io.new_input(file.file_path).open() as opened:
@@ -44,10 +68,20 @@ def plain_rows(
             names = _names(stored.schema_arrow, fields, target, metadata)
             if names is None:
                 return None
-            rows = stored.read(columns=names, use_threads=False).select(names)
+            small = file.record_count <= _MAX_ROWS
+            rows = read_rows(stored, names, wanted, use_threads=not small).select(names)
+            if wanted is not None and deleted:
+                rows = rows.filter(pa.array(_alive(wanted, len(rows), deleted)))
     except Exception:  # noqa: BLE001 - PyIceberg says what is wrong
         return None
     return rows.rename_columns(target.names).cast(target)
+
+
+def _alive(wanted: WantedRows, count: int, deleted: Sequence[pa.ChunkedArray]) -> np.ndarray:
+    """Return which of the wanted rows of a file are not deleted."""
+    gone = np.concatenate([positions.to_numpy() for positions in deleted])
+    alive: np.ndarray = ~np.isin(wanted.positions(count), gone)
+    return alive
 
 
 def _names(

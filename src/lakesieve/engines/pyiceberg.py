@@ -188,6 +188,9 @@ def _planned(scan: DataScan, snapshot: Snapshot, pruned: EngineScan) -> list[Fil
     expression = predicate_of(scan.row_filter, metadata, schema, case_sensitive=scan.case_sensitive)
     tasks = []
     for planned in plan_files(metadata, scan.io, snapshot, expression, columns, pruned=pruned):
+        if planned.wanted is not None:
+            records = planned.file.value("record_count")
+            pruned.read_whole(planned.wanted, records, "PyIceberg plans its scans by file")
         if planned.equality:
             raise ValueError("PyIceberg applies no equality deletes")
         residual = residual_evaluator_of(

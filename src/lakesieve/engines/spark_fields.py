@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lakesieve.engines.field_ids import names_by_id
+from lakesieve.engines.wanted_rows import read_rows
 from lakesieve.errors import ErrorKind, LakesieveError, UnsupportedError
 from lakesieve.tables.parquet.schema import is_any_list
 from lakesieve.tables.struct_schema import DECIMAL_TYPE, OLD_DEFAULT, PHYSICAL_NAME
@@ -20,6 +21,8 @@ from lakesieve.tables.struct_schema import DECIMAL_TYPE, OLD_DEFAULT, PHYSICAL_N
 if TYPE_CHECKING:
     import io
     from collections.abc import Collection, Iterator, Sequence
+
+    from lakesieve.engines.wanted_rows import WantedRows
 
 _ARROW = {
     "boolean": pa.bool_(),
@@ -143,11 +146,13 @@ def rows_of_file(
     partitioning: Collection[str],
     *,
     path: str,
+    wanted: WantedRows | None = None,
     widens_floats: bool = True,
 ) -> pa.Table:
-    """Return the rows of a data file, all of them, under the columns of its table."""
+    """Return the wanted rows of a data file under the columns of its table, by default all rows."""
     with _named(path):
-        rows = _read(opened, [field for field in fields if field.name not in partitioning])
+        own = [field for field in fields if field.name not in partitioning]
+        rows = _read(opened, own, wanted)
         return rows_of_table(rows, fields, partition, partitioning, widens_floats=widens_floats)
 
 
@@ -167,12 +172,12 @@ def _named(path: str) -> Iterator[None]:
         ) from error
 
 
-def _read(opened: io.BufferedReader, own: Sequence[Field]) -> pa.Table:
-    """Return the columns that a data file itself has."""
+def _read(opened: io.BufferedReader, own: Sequence[Field], wanted: WantedRows | None) -> pa.Table:
+    """Return the wanted rows of the columns that a data file itself has."""
     stored = pq.ParquetFile(opened, coerce_int96_timestamp_unit="us")
     names = [name for name in _stored(stored.schema_arrow, own).values() if name is not None]
     # without columns, it has as many rows
-    rows = stored.read(columns=names)
+    rows = read_rows(stored, names, wanted)
     metadata = stored.metadata.metadata or {}
     is_old = metadata.get(_SPARK_VERSION, _ONE_CALENDAR) < _ONE_CALENDAR
     if is_old or _OLD_CALENDAR & metadata.keys():

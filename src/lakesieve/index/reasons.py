@@ -45,6 +45,7 @@ class ReasonCode(StrEnum):
     SCAN_UNSUPPORTED = "scan-unsupported"
     SPARK_UNSUITED = "spark-unsuited"
     STATISTICS_UNREAD = "statistics-unread"
+    WHOLE_FILES = "whole-files"
     REFRESH_FAILED = "refresh-failed"
     INTERNAL_ERROR = "internal-error"
 
@@ -157,6 +158,10 @@ _WORDS: dict[ReasonCode, tuple[str, str]] = {
         "minimum and maximum of the data files were not read, so more files are listed",
         "Nothing to do: the answer is right. Spark itself reads fewer files.",
     ),
+    ReasonCode.WHOLE_FILES: (
+        "data files are read whole, although an index names the rows that can match",
+        "Nothing to do: the answer is right.",
+    ),
     ReasonCode.REFRESH_FAILED: (
         "the rows are committed, but the index was not refreshed",
         "Run lakesieve refresh TABLE.",
@@ -220,5 +225,5 @@ def broken_index(name: str, error: Exception) -> Reason:
 
 
 def uncovered_detail(files: int) -> str:
-    """Return the detail that goes with ``UNCOVERED_FILES``."""
+    """Return a number of data files in words, for the detail of a reason."""
     return f"{files:,} data file{'' if files == 1 else 's'}"

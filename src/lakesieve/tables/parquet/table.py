@@ -174,6 +174,16 @@ class ParquetReader(FolderReader):
             "records", pa.nulls(files.num_rows, pa.int64())
         )
 
+    def is_unchanged(self, path: str, identity: str) -> bool:
+        """Return whether a file still has the size and modification time of its identity.
+
+        Args:
+            path: The path below the folder.
+            identity: The path of the file as :meth:`live_files` returned it.
+        """
+        info = self.storage.head(path)
+        return identity.endswith(f"#{info.size}@{_millis(info)}")
+
     def _listed_files(self) -> pa.Table:
         return pa.table(
             {
