@@ -97,8 +97,18 @@ final class RowGroupAnswers implements BiFunction<Object, Object, Object> {
     }
   }
 
+  /**
+   * Return the rows to read of a row group, counted from its first one.
+   *
+   * <p>The last range has at least two rows, unless it is the only one. Parquet's row-wise reader
+   * (SynchronizingColumnReader) takes its input to be at an end as soon as it looks for the last
+   * row. If that row is alone in its page, the reader returns the values of another row.
+   */
   private long[] wanted(BlockMetaData group) {
-    return RowRanges.within(ranges, group.getRowIndexOffset(), group.getRowCount());
+    long[] wanted = RowRanges.within(ranges, group.getRowIndexOffset(), group.getRowCount());
+    int last = wanted.length - 2;
+    if (last <= 0 || wanted[last + 1] - wanted[last] > 1) return wanted;
+    return RowRanges.union(wanted, new long[] {wanted[last] - 1, wanted[last]});
   }
 
   private static boolean hasRowNumbers(BlockMetaData group) {
