@@ -37,7 +37,9 @@ def _table(rows: int) -> pa.Table:
             "unique": pa.array([f"unique {_DRAWN.random()}" for _ in numbers]),
             "maybe": pa.array([None if n % 3 else n / 7 for n in numbers], pa.float64()),
             "day": pa.array([_DAY + dt.timedelta(days=n) for n in numbers]),
-            "moment": pa.array([_MOMENT + dt.timedelta(hours=n) for n in numbers], pa.timestamp("us", "UTC")),
+            "moment": pa.array(
+                [_MOMENT + dt.timedelta(hours=n) for n in numbers], pa.timestamp("us", "UTC")
+            ),
             "price": pa.array([Decimal(n) / 8 for n in numbers], pa.decimal128(20, 3)),
             "point": pa.array([None if n % 11 == 0 else {"x": n, "y": str(n)} for n in numbers]),
             "parts": pa.array(
@@ -66,7 +68,9 @@ def write_kinds(spark: SparkSession, folder: Path) -> None:
     write("second", table, **small, **groups, **indexed, data_page_version="2.0")
     write("overflow", table, **small, **indexed, dictionary_pagesize_limit=300)
     empty = [pa.nulls(ROWS, field.type) for field in table.schema]
-    write("nulls", pa.table(empty, table.schema).set_column(0, "id", table["id"]), **small, **indexed)
+    write(
+        "nulls", pa.table(empty, table.schema).set_column(0, "id", table["id"]), **small, **indexed
+    )
     write("one", table.slice(7, 1), **indexed)
     write("plain", table, **groups)
     write("large", table)

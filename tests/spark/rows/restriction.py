@@ -59,9 +59,7 @@ def restricted(
     return with_index(frame, kept)
 
 
-def put(
-    spark: Any, rows: Any, path: str, length: int, modified: int, ranges: Ranges
-) -> None:
+def put(spark: Any, rows: Any, path: str, length: int, modified: int, ranges: Ranges) -> None:
     """Add the row ranges of a file."""
     gateway = spark.sparkContext._gateway
     numbers = gateway.new_array(gateway.jvm.long, 2 * len(ranges))

@@ -72,7 +72,12 @@ class RowPlanner:
             counts += pack("<I", len(rows or ()))
             for start, end in rows or ():
                 ranges += pack("<qq", start, end)
-        keep = {"index": 0, "keep": _text(bytes(bits)), "counts": _text(counts), "rows": _text(ranges)}
+        keep = {
+            "index": 0,
+            "keep": _text(bytes(bits)),
+            "counts": _text(counts),
+            "rows": _text(ranges),
+        }
         name = f"{id(self)}-{self._calls}"
         scans = [
             {
@@ -86,7 +91,9 @@ class RowPlanner:
             }
             for scan in request["scans"]
         ]
-        return json.dumps({"version": 1, "secret": _text(_SECRET), "ticket": "rows", "scans": scans})
+        return json.dumps(
+            {"version": 1, "secret": _text(_SECRET), "ticket": "rows", "scans": scans}
+        )
 
 
 def _text(content: bytes) -> str:

@@ -52,7 +52,9 @@ def parquet_files(session: SparkSession, frame: DataFrame) -> list[str]:
 
 def write(session: SparkSession, files: int) -> DataFrame:
     rows = session.range(ROWS * files, numPartitions=files)
-    return rows.selectExpr("id", f"id % {ROWS} at", "cast(id as string) word", "array(id, id) twice")
+    return rows.selectExpr(
+        "id", f"id % {ROWS} at", "cast(id as string) word", "array(id, id) twice"
+    )
 
 
 def test_parquet(session: SparkSession, planner: RowPlanner, tmp_path: Path) -> None:
@@ -83,9 +85,9 @@ def test_a_rewritten_file_is_read_whole(
     assert frame.where("id >= 0").count() == 10
 
     (file,) = (tmp_path / "t").glob("*.parquet")
-    session.range(700).selectExpr("id", "id at", "'' word", "array(id) twice").coalesce(1).write.parquet(
-        str(tmp_path / "new")
-    )
+    session.range(700).selectExpr("id", "id at", "'' word", "array(id) twice").coalesce(
+        1
+    ).write.parquet(str(tmp_path / "new"))
     (new,) = (tmp_path / "new").glob("*.parquet")
     new.replace(file)
 
@@ -117,7 +119,9 @@ def test_delta_with_deletion_vectors(
         properties |= {"delta.columnMapping.mode": "name"}
     listed = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
     write(session, 2).createOrReplaceTempView("written")
-    session.sql(f"CREATE TABLE {table} USING delta TBLPROPERTIES ({listed}) AS SELECT * FROM written")
+    session.sql(
+        f"CREATE TABLE {table} USING delta TBLPROPERTIES ({listed}) AS SELECT * FROM written"
+    )
     planner.remove()
     session.sql(f"DELETE FROM {table} WHERE id % 10 = 3 AND id < 1500")
     session.conf.set("spark.sql.parquet.enableVectorizedReader", vectorized)

@@ -70,7 +70,9 @@ def draw(drawn: random.Random, file: Path) -> list[tuple[int, int]]:
     groups = row_groups(file)
     rows = groups[-1][1]
     edges = {at + more for group in groups for at in group for more in (-1, 0, 1)}
-    numbers = [at for at in edges if 0 <= at <= rows] + [drawn.randrange(rows + 1) for _ in range(9)]
+    numbers = [at for at in edges if 0 <= at <= rows] + [
+        drawn.randrange(rows + 1) for _ in range(9)
+    ]
     some = sorted(set(drawn.sample(numbers, min(len(numbers), 2 * drawn.randrange(1, 5)))))
     ranges = list(zip(some[::2], some[1::2], strict=False))
     if ranges and drawn.random() < 0.3:
@@ -115,7 +117,9 @@ def test_drawn_ranges(session: SparkSession, folder: Path, reader: str, seed: in
     needed = expected(folder, wanted)
     # the row before a lone last row of a row group is read, too
     assert needed <= set(read)
-    assert len(read) - len(needed) <= sum(len(row_groups(file)) for file in folder.glob("*.parquet"))
+    assert len(read) - len(needed) <= sum(
+        len(row_groups(file)) for file in folder.glob("*.parquet")
+    )
     assert all(whole[place] == row for place, row in read.items())
 
 
@@ -130,7 +134,9 @@ def test_spark_has_several_pages_and_row_groups(folder: Path) -> None:
 def test_columns_and_filters(session: SparkSession, folder: Path, reader: str) -> None:
     """Counts, single columns, conditions and aggregates see the wanted rows."""
     wanted = {f"{kind}.parquet": [(590, 610), (1999, END)] for kind in PAGED}
-    rows = restricted(frame(session, folder), wanted).where(~F.col("_metadata.file_name").isin("plain.parquet", "large.parquet"))
+    rows = restricted(frame(session, folder), wanted).where(
+        ~F.col("_metadata.file_name").isin("plain.parquet", "large.parquet")
+    )
     several = len(PAGED) - 1
 
     assert rows.count() == 21 * several

@@ -24,7 +24,8 @@ final class RowGroupAnswers implements BiFunction<Object, Object, Object> {
   // other visitors that ask whether a row group can be dropped
   private static final Set<String> DROPPING =
       Set.of(
-          FILTERS + "statisticslevel.StatisticsFilter", FILTERS + "bloomfilterlevel.BloomFilterImpl");
+          FILTERS + "statisticslevel.StatisticsFilter",
+          FILTERS + "bloomfilterlevel.BloomFilterImpl");
   // visitors that return a predicate, which may be another one
   private static final Set<String> REWRITING =
       Set.of(
