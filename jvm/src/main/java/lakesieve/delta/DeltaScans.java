@@ -108,8 +108,7 @@ public final class DeltaScans extends ScanAdapter {
       if (!keep.covers(path)) uncovered++;
       kept.add(file);
       if (isWhole) continue;
-      rows.put(
-          path, file.size(), file.modificationTime(), keep.rows(path), keep.records(path));
+      rows.put(path, file.size(), file.modificationTime(), keep.rows(path), keep.records(path));
     }
     int total = fileCount(leaf);
     if (kept.size() < total && KeepSet.isFew(kept.size(), total)) tables.add(index.deltaLog());

@@ -9,8 +9,8 @@ import java.util.Map;
  * The answers of indexes to the parts of a condition, combined as the condition combines its parts.
  *
  * <p>As JSON: {"op": "and" or "or", "args"}, {"op": "none"}, or {"index", "keep"}, a little-endian
- * bitmap in base64 over the catalogues of that index, one after another. "counts", "rows"
- * and perhaps "records" beside "keep" say which rows of the kept files are to be read, see {@link
+ * bitmap in base64 over the catalogues of that index, one after another. "counts", "rows" and
+ * perhaps "records" beside "keep" say which rows of the kept files are to be read, see {@link
  * KeptRows}.
  */
 sealed interface Answers {

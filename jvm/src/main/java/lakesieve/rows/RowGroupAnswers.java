@@ -24,7 +24,8 @@ final class RowGroupAnswers implements BiFunction<Object, Object, Object> {
   // other visitors that ask whether a row group can be dropped
   private static final Set<String> DROPPING =
       Set.of(
-          FILTERS + "statisticslevel.StatisticsFilter", FILTERS + "bloomfilterlevel.BloomFilterImpl");
+          FILTERS + "statisticslevel.StatisticsFilter",
+          FILTERS + "bloomfilterlevel.BloomFilterImpl");
   // visitors that return a predicate, which may be another one
   private static final Set<String> REWRITING =
       Set.of(
@@ -97,8 +98,18 @@ final class RowGroupAnswers implements BiFunction<Object, Object, Object> {
     }
   }
 
+  /**
+   * Return the rows to read of a row group, counted from its first one.
+   *
+   * <p>The last range has at least two rows, unless it is the only one. Parquet's row-wise reader
+   * (SynchronizingColumnReader) takes its input to be at an end as soon as it looks for the last
+   * row. If that row is alone in its page, the reader returns the values of another row.
+   */
   private long[] wanted(BlockMetaData group) {
-    return RowRanges.within(ranges, group.getRowIndexOffset(), group.getRowCount());
+    long[] wanted = RowRanges.within(ranges, group.getRowIndexOffset(), group.getRowCount());
+    int last = wanted.length - 2;
+    if (last <= 0 || wanted[last + 1] - wanted[last] > 1) return wanted;
+    return RowRanges.union(wanted, new long[] {wanted[last] - 1, wanted[last]});
   }
 
   private static boolean hasRowNumbers(BlockMetaData group) {

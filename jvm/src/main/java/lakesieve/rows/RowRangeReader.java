@@ -41,8 +41,7 @@ final class RowRangeReader extends AbstractFunction1<PartitionedFile, Iterator<I
   @Override
   public Iterator<InternalRow> apply(PartitionedFile file) {
     long length = file.fileSize();
-    long[] ranges =
-        rows.value().ranges(file.toPath().toString(), length, file.modificationTime());
+    long[] ranges = rows.value().ranges(file.toPath().toString(), length, file.modificationTime());
     RowPredicate predicate = ranges == null ? null : RowPredicate.installed();
     if (predicate == null) return whole.apply(file);
     predicate.open(new RowGroupAnswers(ranges, length));

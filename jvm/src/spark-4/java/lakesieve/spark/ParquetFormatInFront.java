@@ -13,8 +13,8 @@ import org.apache.spark.sql.types.StructType;
 import scala.Function1;
 import scala.Option;
 import scala.collection.Iterator;
-import scala.collection.immutable.Seq;
 import scala.collection.immutable.Map;
+import scala.collection.immutable.Seq;
 
 /**
  * The methods of a format in front of another one whose types contain a {@code Seq}, and those that

@@ -172,8 +172,7 @@ class KeepSetTest {
       KeepSet keep = keepSet(indexes, answers.tree());
       Predicate<String> covered =
           path -> indexes.stream().flatMap(List::stream).anyMatch(names -> names.contains(path));
-      Predicate<String> kept =
-          covered.negate().or(path -> !answers.rows().apply(path).isEmpty());
+      Predicate<String> kept = covered.negate().or(path -> !answers.rows().apply(path).isEmpty());
 
       for (int at = 0; at < PATHS.size(); at++) {
         String path = PATHS.get(at);
@@ -242,8 +241,7 @@ class KeepSetTest {
     assertArrayEquals(new long[] {5, 9}, right.rows(PATHS.get(1)));
   }
 
-  private static Map<String, Object> answer(
-      String keep, List<Integer> counts, List<Long> ranges) {
+  private static Map<String, Object> answer(String keep, List<Integer> counts, List<Long> ranges) {
     return Map.of(
         "index",
         0,
