@@ -48,7 +48,7 @@ def restricted(
     rows = own_class(spark, "files.FileRows")()
     files = own_class(spark, "folders.FolderFiles")
     count = 0
-    for file in getattr(files, "of")(index):
+    for file in files.of(index):
         count += 1
         ranges = wanted.get(file.getPath().getName())
         if ranges is not None:

@@ -46,7 +46,7 @@ def parquet_files(session: SparkSession, frame: DataFrame) -> list[str]:
     """Return the identities of the files of a folder, in order of their names."""
     folder: Any = own_class(session, "folders.FolderFiles")
     leaf = frame._jdf.queryExecution().analyzed().collectLeaves().apply(0)
-    listed = getattr(folder, "of")(leaf.relation().location())
+    listed = folder.of(leaf.relation().location())
     return sorted(normal(session, folder.identity(file)) for file in listed)
 
 
@@ -133,7 +133,7 @@ def test_delta_with_deletion_vectors(
     uri: Any = session._jvm.java.net.URI
     paths = {normal(session, "file:" + uri(file).getPath()) for file in by_file}
     ranges = [(0, 4), (95, 105), (900, END)]
-    planner.choose(list(paths), {path: ranges for path in paths})
+    planner.choose(list(paths), dict.fromkeys(paths, ranges))
 
     found = session.sql(f"SELECT id, at, twice FROM {table} WHERE id >= 0").collect()
 
