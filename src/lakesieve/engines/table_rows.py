@@ -34,7 +34,8 @@ class TableRows(Protocol):
     ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         """Return columns, and the rows of the files that can hold a row that is wanted.
 
-        Rows for which the predicate is not true may be among them; of a plan, files are read whole.
+        Rows for which the predicate is not true may be among them. Of a plan, the rows that it
+        keeps are read.
         ``columns`` are the top-level columns that are needed, ``None`` is all.
         """
 
