@@ -74,14 +74,14 @@ def write_kinds(spark: SparkSession, folder: Path) -> None:
     write("one", table.slice(7, 1), **indexed)
     write("plain", table, **groups)
     write("large", table)
-    paged = {"parquet.page.row.count.limit": "37", "parquet.block.size": "60000"}
-    _write_by_spark(spark, folder, "spark", paged, "CORRECTED", "TIMESTAMP_MICROS")
-    _write_by_spark(spark, folder, "legacy", paged, "LEGACY", "INT96")
+    _write_by_spark(spark, folder / "spark.parquet", "CORRECTED", "TIMESTAMP_MICROS")
+    _write_by_spark(spark, folder / "legacy.parquet", "LEGACY", "INT96")
 
 
-def _write_by_spark(
-    spark: SparkSession, folder: Path, name: str, options: dict[str, str], rebase: str, kind: str
-) -> None:
+def _write_by_spark(spark: SparkSession, file: Path, rebase: str, kind: str) -> None:
+    """Write a file with several row groups and small pages."""
+    folder, options = file.parent, {"parquet.page.row.count.limit": "37"}
+    options["parquet.block.size"] = "60000"
     settings = {
         "spark.sql.parquet.datetimeRebaseModeInWrite": rebase,
         "spark.sql.parquet.int96RebaseModeInWrite": rebase,
@@ -89,13 +89,13 @@ def _write_by_spark(
     }
     for key, value in settings.items():
         spark.conf.set(key, value)
-    target = folder.parent / name
+    target = folder.parent / file.stem
     rows = spark.read.parquet(str(folder / "large.parquet")).coalesce(1).sortWithinPartitions("id")
     rows.write.options(**options).parquet(str(target))
     for key in settings:
         spark.conf.unset(key)
     (written,) = target.glob("*.parquet")
-    written.rename(folder / f"{name}.parquet")
+    written.rename(file)
 
 
 def row_groups(file: Path) -> list[tuple[int, int]]:

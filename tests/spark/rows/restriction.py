@@ -52,20 +52,20 @@ def restricted(
         count += 1
         ranges = wanted.get(file.getPath().getName())
         if ranges is not None:
-            length, modified = file.getLen() + longer, file.getModificationTime() + newer
-            put(spark, rows, file.getPath().toString(), length, modified, ranges)
+            identity = (file.getLen() + longer, file.getModificationTime() + newer)
+            rows.put(file.getPath().toString(), *identity, longs(spark, ranges), -1)
     skipped = own_class(spark, "files.PathSet")()
     kept = own_class(spark, "folders.KeptFileIndex")(index, skipped, count, rows)
     return with_index(frame, kept)
 
 
-def put(spark: Any, rows: Any, path: str, length: int, modified: int, ranges: Ranges) -> None:
-    """Add the row ranges of a file."""
+def longs(spark: Any, ranges: Ranges) -> Any:
+    """Return ranges as Java has them."""
     gateway = spark.sparkContext._gateway
     numbers = gateway.new_array(gateway.jvm.long, 2 * len(ranges))
     for at, number in enumerate(number for bounds in ranges for number in bounds):
         numbers[at] = number
-    rows.put(path, length, modified, numbers, -1)
+    return numbers
 
 
 def with_index(frame: DataFrame, index: Any) -> DataFrame:

@@ -90,6 +90,8 @@ def test_a_rewritten_file_is_read_whole(
     ).write.parquet(str(tmp_path / "new"))
     (new,) = (tmp_path / "new").glob("*.parquet")
     new.replace(file)
+    # Hadoop's checksum of the file that was there
+    (file.parent / f".{file.name}.crc").unlink()
 
     assert frame.where("id >= 0").count() == 700
 
@@ -130,7 +132,8 @@ def test_delta_with_deletion_vectors(
     for row in places.collect():
         by_file.setdefault(row.f, {})[row.i] = row.id
     planner = RowPlanner(session)
-    uri: Any = session._jvm.java.net.URI
+    jvm: Any = session._jvm
+    uri = jvm.java.net.URI
     paths = {normal(session, "file:" + uri(file).getPath()) for file in by_file}
     ranges = [(0, 4), (95, 105), (900, END)]
     planner.choose(list(paths), dict.fromkeys(paths, ranges))
@@ -143,8 +146,11 @@ def test_delta_with_deletion_vectors(
         for at, identity in rows.items()
         if any(start <= at < end for start, end in ranges)
     }
-    assert {row.id for row in found} == expected
-    assert len(found) == len(expected)
+    read = {row.id for row in found}
+    assert len(found) == len(read)
+    # Parquet's row-wise reader gets whole row groups
+    live = {identity for rows in by_file.values() for identity in rows.values()}
+    assert read == expected if vectorized == "true" else expected <= read <= live
     assert all(row.twice == [row.id, row.id] for row in found)
     (scan,) = planner.report()
     assert scan["rows_read"] == -1

@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+_ROWS = ("rows_total", "rows_read")
+
+
 def pruning_rows(report: list[dict[str, Any]]) -> ShownList[TablePruning]:
     """Convert the rule's report to result models."""
     return ShownList(
@@ -18,6 +21,8 @@ def pruning_rows(report: list[dict[str, Any]]) -> ShownList[TablePruning]:
             | {
                 "indexes": tuple(row["indexes"]),
                 "reasons": tuple(map(_reason, row["reasons"])),
+                # the rule says -1 where it does not know how many rows there are
+                **{name: None for name in _ROWS if row.get(name, -1) < 0},
             }
         )
         for row in report

@@ -37,6 +37,7 @@ final class RowGroupAnswers implements BiFunction<Object, Object, Object> {
 
   private final long[] ranges; // null for all rows
   private final long length;
+  private final boolean byPage;
   private ParquetFileReader reader;
 
   /**
@@ -44,10 +45,13 @@ final class RowGroupAnswers implements BiFunction<Object, Object, Object> {
    *
    * @param ranges the rows to read, see {@link RowRanges}; null for all rows
    * @param length of the file that the ranges are about, in bytes
+   * @param byPage whether to leave out pages, and not only row groups. Parquet's row-wise reader
+   *     must not: it was seen to return another row's values for the last row of a row group
    */
-  RowGroupAnswers(long[] ranges, long length) {
+  RowGroupAnswers(long[] ranges, long length, boolean byPage) {
     this.ranges = ranges;
     this.length = length;
+    this.byPage = byPage;
   }
 
   @Override
@@ -80,7 +84,7 @@ final class RowGroupAnswers implements BiFunction<Object, Object, Object> {
     ParquetParts parts = ParquetParts.get();
     long rows = parts.rowCount(visitor);
     long[] all = {0, rows};
-    if (ranges == null || reader == null) return parts.ranges(all, rows);
+    if (!byPage || ranges == null || reader == null) return parts.ranges(all, rows);
     ColumnIndexStore store = (ColumnIndexStore) parts.store(visitor);
     int at = hasOffsets(store) ? indexOf(parts.stores(reader), store) : -1;
     if (at < 0) return parts.ranges(all, rows);
@@ -98,18 +102,8 @@ final class RowGroupAnswers implements BiFunction<Object, Object, Object> {
     }
   }
 
-  /**
-   * Return the rows to read of a row group, counted from its first one.
-   *
-   * <p>The last range has at least two rows, unless it is the only one. Parquet's row-wise reader
-   * (SynchronizingColumnReader) takes its input to be at an end as soon as it looks for the last
-   * row. If that row is alone in its page, the reader returns the values of another row.
-   */
   private long[] wanted(BlockMetaData group) {
-    long[] wanted = RowRanges.within(ranges, group.getRowIndexOffset(), group.getRowCount());
-    int last = wanted.length - 2;
-    if (last <= 0 || wanted[last + 1] - wanted[last] > 1) return wanted;
-    return RowRanges.union(wanted, new long[] {wanted[last] - 1, wanted[last]});
+    return RowRanges.within(ranges, group.getRowIndexOffset(), group.getRowCount());
   }
 
   private static boolean hasRowNumbers(BlockMetaData group) {

@@ -22,20 +22,24 @@ final class RowRangeReader extends AbstractFunction1<PartitionedFile, Iterator<I
   private final Function1<PartitionedFile, Iterator<InternalRow>> restricted;
 
   private final Broadcast<FileRows> rows;
+  private final boolean isVectorized;
 
   /**
    * Create the function.
    *
    * @param whole reads all rows of a file
    * @param restricted does the same with a configuration that has the predicate on rows
+   * @param isVectorized whether Spark decodes columns, and not row by row
    */
   RowRangeReader(
       Function1<PartitionedFile, Iterator<InternalRow>> whole,
       Function1<PartitionedFile, Iterator<InternalRow>> restricted,
-      Broadcast<FileRows> rows) {
+      Broadcast<FileRows> rows,
+      boolean isVectorized) {
     this.whole = whole;
     this.restricted = restricted;
     this.rows = rows;
+    this.isVectorized = isVectorized;
   }
 
   @Override
@@ -44,7 +48,7 @@ final class RowRangeReader extends AbstractFunction1<PartitionedFile, Iterator<I
     long[] ranges = rows.value().ranges(file.toPath().toString(), length, file.modificationTime());
     RowPredicate predicate = ranges == null ? null : RowPredicate.installed();
     if (predicate == null) return whole.apply(file);
-    predicate.open(new RowGroupAnswers(ranges, length));
+    predicate.open(new RowGroupAnswers(ranges, length, isVectorized));
     try {
       return restricted.apply(file);
     } finally {

@@ -6,6 +6,7 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
+import org.apache.spark.sql.execution.datasources.parquet.ParquetUtils;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.types.StructField;
@@ -39,9 +40,13 @@ public abstract class ParquetFormatInFront extends ParquetFileFormat {
         boolean filters, Configuration configuration);
   }
 
-  /** Return the function that reads files. */
+  /**
+   * Return the function that reads files.
+   *
+   * @param isVectorized whether Spark decodes columns, and not row by row
+   */
   protected abstract Function1<PartitionedFile, Iterator<InternalRow>> reader(
-      SparkSession spark, Configuration configuration, Readers readers);
+      SparkSession spark, Configuration configuration, boolean isVectorized, Readers readers);
 
   @Override
   public Function1<PartitionedFile, Iterator<InternalRow>> buildReaderWithPartitionValues(
@@ -53,9 +58,14 @@ public abstract class ParquetFormatInFront extends ParquetFileFormat {
       Map<String, String> options,
       Configuration configuration) {
     Seq<Filter> none = Scala.seq(java.util.List.of());
+    SQLConf settings = ClassicSessions.state(spark).conf();
+    boolean isVectorized =
+        ParquetUtils.isBatchReadSupportedForSchema(settings, required)
+            && ParquetUtils.isBatchReadSupportedForSchema(settings, partition);
     return reader(
         spark,
         configuration,
+        isVectorized,
         (pushed, given) ->
             behind.buildReaderWithPartitionValues(
                 spark, data, partition, required, pushed ? filters : none, options, given));
