@@ -217,8 +217,8 @@ class TablePruning(Shown):
         indexes: Names of the indexes that were used.
         reasons: Coded reasons.
         predicate: The part of the filter that was understood.
-        rows_total: Rows of the files that are read; ``None`` here and below if whole files are
-            read.
+        rows_total: Rows of the data files of which only some rows are read; ``None`` here and below
+            if there are none, or if their rows are not known.
         rows_read: How many of these rows are read, in row blocks.
 
     Examples:
