@@ -159,6 +159,8 @@ def test_create_builds_and_shows(lakesieve: Run, building: Session) -> None:
         "budget": None,
         "absent_hits": 1 / 256,
         "compaction": "16",
+        "rows_per_block": "auto",
+        "replace": False,
     }
     assert "bits a row" in done.stdout
     assert "1,000 rows, 3 files, 500 rows/s, 2.00 s" in done.stderr

@@ -133,7 +133,7 @@ def test_a_handle_leaves_another_tables_index_alone(storage: Storage) -> None:
     IndexStore(storage).create(successor, batch(storage, 0, "create"))
 
     for change in (index.drop, index.vacuum, lambda: index.rollback(0)):
-        with pytest.raises(InvalidInputError, match="of another table now") as caught:
+        with pytest.raises(InvalidInputError, match="Another table has replaced") as caught:
             change()
         assert caught.value.kind is ErrorKind.TABLE_REPLACED
     opened(storage).drop()

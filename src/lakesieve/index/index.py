@@ -190,7 +190,7 @@ class Index:
         Examples:
             >>> index.refresh()
             Traceback (most recent call last):
-            lakesieve.errors.UnsupportedError: This takes Spark, and ...
+            lakesieve.errors.UnsupportedError: This needs Spark, but ...
         """
         del all_refs, dry_run, progress
         raise needs_session(self._table.name)
@@ -201,7 +201,7 @@ class Index:
         Examples:
             >>> index.verify_rows()
             Traceback (most recent call last):
-            lakesieve.errors.UnsupportedError: This takes Spark, and ...
+            lakesieve.errors.UnsupportedError: This needs Spark, but ...
         """
         del files, progress
         raise needs_session(self._table.name)
@@ -212,7 +212,7 @@ class Index:
         Examples:
             >>> index.locate([4711])
             Traceback (most recent call last):
-            lakesieve.errors.UnsupportedError: This takes Spark, and ...
+            lakesieve.errors.UnsupportedError: This needs Spark, but ...
         """
         del keys, version
         raise needs_session(self._table.name)
