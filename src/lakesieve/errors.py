@@ -133,7 +133,7 @@ class SetupError(LakesieveError, RuntimeError):
 
 
 def corrupt(path: str, what: str) -> CorruptIndexError:
-    """Return the error for an object of an index whose content is damaged."""
+    """Return the error for a damaged object of an index."""
     return CorruptIndexError(
         f"The index file {path} is damaged: {what}.",
         kind=ErrorKind.CORRUPT,

@@ -193,7 +193,7 @@ def test_old_times_of_another_calendar_are_refused(
     ("day", "marks"), [(date(1582, 10, 15), SPARK_2), (date(2026, 1, 1), LEGACY), (DAY, SPARK_4)]
 )
 def test_times_of_both_calendars_are_read(tmp_path: Path, day: date, marks: dict[str, str]) -> None:
-    """Times that both calendars name alike are read, and old ones of the common calendar."""
+    """Modern times of a file in the old calendar are read, and old times in today's calendar."""
     held = pa.table({"d": [day]})
     _write(tmp_path, "a.parquet", held.replace_schema_metadata(marks))
     assert arrow.dataset(f"parquet:{tmp_path}").to_table().to_pylist() == [{"d": day}]

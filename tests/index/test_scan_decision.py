@@ -287,6 +287,22 @@ def test_many_keys_are_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [len(intervals) for intervals in log] == [2, 2, 1000]
 
 
+@pytest.mark.parametrize(
+    "ranges",
+    [Ranges.points([1]), Ranges(nulls=True), Ranges.everything(), Ranges()],
+    ids=["value", "null", "not null", "nothing"],
+)
+def test_an_index_of_an_empty_table_has_no_file(ranges: Ranges) -> None:
+    """An index without any catalogue answers every kind of question."""
+    whole = stored(GRID, ["a"], range(FILES))
+    empty = dataclasses.replace(whole.snapshot, catalogues=(), segments=())
+
+    matches = OpenedIndex(IndexStore(whole.storage), empty).may_match(ranges)
+
+    assert matches is not None
+    assert matches.keep.tolist() == []
+
+
 def test_a_broken_index_leaves_the_others() -> None:
     """An index that cannot be read is reported, and the other indexes still skip files."""
     good, bad = (stored(GRID, names, range(FILES)) for names in (["a", "s"], ["s", "a"]))

@@ -13,6 +13,7 @@ from lakesieve.engines.wanted_rows import FilesToRead, rows_of_each_file
 from lakesieve.errors import LakesieveError
 from lakesieve.index import (
     IndexRegistry,
+    JudgedFiles,
     KeepTree,
     Reason,
     ReasonCode,
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakesieve.engines.wanted_rows import WantedRows
-    from lakesieve.index.row_ranges import RowRanges
     from lakesieve.predicate import Expr
     from lakesieve.tables import Column, TableReader
 
@@ -65,38 +65,29 @@ class EngineScan:
 
     def numbered_files_to_read(self, numbers: Sequence[np.ndarray], count: int) -> FilesToRead:
         """Judge data files by the numbers that each index of the plan has for them, or -1."""
-        self.total += count
-        if self.plan is None:
-            self.read += count
-            return FilesToRead(keep=np.ones(count, bool))
-        judged = self.plan.of_numbers(numbers, count)
-        self.read += int(judged.keep.sum())
-        self.uncovered += count - int(judged.covered.sum())
+        judged = self._judged(numbers, count)
         if judged.rows is not None:
-            self._count_rows(judged.rows, numbers, np.flatnonzero(judged.keep & judged.covered))
+            known = judged.keep & judged.covered
+            wanted = judged.rows.lengths(judged.records)[known[judged.rows.files]]
+            self.rows_total = (self.rows_total or 0) + int(judged.records[known].sum())
+            self.rows_read = (self.rows_read or 0) + int(wanted.sum())
         return FilesToRead(keep=judged.keep, rows=rows_of_each_file(judged.rows))
 
     def keep_numbered(self, numbers: Sequence[np.ndarray], count: int) -> np.ndarray:
         """Return which data files must be read by an engine that reads whole files."""
-        keep = self.numbered_files_to_read(numbers, count).keep
-        self.rows_total = self.rows_read = None
-        return keep
+        return self._judged(numbers, count).keep
 
-    def _count_rows(
-        self, ranges: RowRanges, numbers: Sequence[np.ndarray], files: np.ndarray
-    ) -> None:
-        """Count the wanted rows, and all rows, of some files that the indexes cover."""
-        assert self.plan is not None
-        records = np.zeros(files.max(initial=-1) + 1, np.int64)
-        for index, of_index in zip(self.plan.indexes, numbers, strict=True):
-            at = of_index[files]
-            records[files[at >= 0]] = index.records()[at[at >= 0]]
-        counted = np.isin(ranges.files, files)
-        first, end = (part[counted] for part in ranges.rows)
-        # the last range of a file reaches behind its rows
-        wanted = np.minimum(end, records[ranges.files[counted]]) - first
-        self.rows_total = (self.rows_total or 0) + int(records.sum())
-        self.rows_read = (self.rows_read or 0) + int(wanted.sum())
+    def _judged(self, numbers: Sequence[np.ndarray], count: int) -> JudgedFiles:
+        """Judge data files, and count them."""
+        if self.plan is None:
+            every = np.ones(count, bool)
+            judged = JudgedFiles(keep=every, covered=every)
+        else:
+            judged = self.plan.of_numbers(numbers, count)
+        self.total += count
+        self.read += int(judged.keep.sum())
+        self.uncovered += count - int(judged.covered.sum())
+        return judged
 
     def read_whole(self, wanted: WantedRows, count: int, why: str) -> None:
         """Count a data file of ``count`` rows that is read whole although not all are wanted."""

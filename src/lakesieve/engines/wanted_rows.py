@@ -108,7 +108,7 @@ def read_rows(
     if wanted is None:
         return file.read(columns=list(names), use_threads=use_threads)
     if not names:
-        # a table without columns loses its number of rows when parts of it are joined
+        # Arrow loses the number of rows of tables without columns when it joins them
         rows = file.read(columns=[])
         return rows.slice(0, wanted.within(0, rows.num_rows).count())
     ends = row_group_ends(file.metadata)

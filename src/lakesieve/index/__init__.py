@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lakesieve.index.find import find
 from lakesieve.index.index import Index
+from lakesieve.index.judged_files import JudgedFiles, KeepLeaf, KeepNode, KeepTree
 from lakesieve.index.key_filters import UsableIndex, on_keys
 from lakesieve.index.opened import OpenedIndex
 from lakesieve.index.reasons import Reason, ReasonCode, broken_index, uncovered_detail
@@ -23,10 +24,6 @@ from lakesieve.index.result import (
 )
 from lakesieve.index.row_ranges import ALL_ROWS, Candidates, RowRanges
 from lakesieve.index.scan_decision import (
-    JudgedFiles,
-    KeepLeaf,
-    KeepNode,
-    KeepTree,
     ScanDecision,
     column_types,
     keep_tree,

@@ -32,8 +32,8 @@ from lakesieve.tables.statistics import MOST_FILES, restricted_fields
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from lakesieve.index.judged_files import JudgedFiles
     from lakesieve.index.opened import OpenedIndex
-    from lakesieve.index.row_ranges import RowRanges
     from lakesieve.predicate import Expr
     from lakesieve.tables import Column, TableReader, TableVersion
 
@@ -45,14 +45,14 @@ class MatchingFiles:
     Args:
         by_format: Whether the format's own statistics leave each live file.
         keep: Whether each live file must be read: indexes and statistics both leave it.
-        rows: The rows to read, by the position of their live file; ``None`` for all rows.
+        judged: What the indexes say of the live files.
         uncovered: How many of the files that must be read no index has seen; 0 where no index
             takes part.
     """
 
     by_format: np.ndarray
     keep: np.ndarray
-    rows: RowRanges | None
+    judged: JudgedFiles
     uncovered: int
     planned: ScanDecision
     reasons: tuple[Reason, ...]
@@ -86,7 +86,7 @@ def matching_files(
     return MatchingFiles(
         by_format=by_format,
         keep=keep,
-        rows=judged.rows,
+        judged=judged,
         uncovered=uncovered,
         planned=planned,
         reasons=tuple(reasons),
@@ -186,29 +186,22 @@ def find(
 
 def _in_rows(matches: MatchingFiles, files: pa.Table) -> dict[str, Any]:
     """Return the rows to read of each kept file, and their number, if an index names rows."""
-    if matches.rows is None:
+    rows = matches.judged.rows
+    if rows is None:
         return {}
-    live = files.column("path")
-    records = pc.fill_null(files.column("records"), -1).to_numpy().copy()
-    # the last block of a file ends with the file, whose rows its index knows
-    for index in matches.planned.plan.indexes:
-        numbers = index.numbers(live)
-        records[numbers >= 0] = index.records()[numbers[numbers >= 0]]
-    rows = matches.rows
-    listed = ~rows.is_whole
-    of_file = rows.files[listed]
-    first, end = (part[listed] for part in rows.rows)
-    end = np.minimum(end, records[of_file])
+    of_format = pc.fill_null(files.column("records"), -1).to_numpy()
+    records = np.where(matches.judged.covered, matches.judged.records, of_format)
+    is_part = ~rows.is_whole
+    # the last block of a file ends with the file
+    lengths = rows.lengths(records)
     ranges: dict[int, list[tuple[int, int]]] = {}
-    for file, start, stop in zip(of_file.tolist(), first.tolist(), end.tolist(), strict=True):
-        ranges.setdefault(file, []).append((start, stop))
+    parts = (part[is_part].tolist() for part in (rows.files, rows.rows[0], lengths))
+    for file, start, length in zip(*parts, strict=True):
+        ranges.setdefault(file, []).append((start, start + length))
     kept = np.flatnonzero(matches.keep)
-    result: dict[str, Any] = {
-        "row_ranges": tuple(tuple(ranges[at]) if at in ranges else None for at in kept.tolist())
-    }
+    row_ranges = tuple(tuple(ranges[at]) if at in ranges else None for at in kept.tolist())
+    result: dict[str, Any] = {"row_ranges": row_ranges}
     if (records[kept] >= 0).all():
-        is_part = np.isin(kept, of_file)
-        in_part = int((end - first)[np.isin(of_file, kept)].sum())
         result["rows_total"] = int(records[kept].sum())
-        result["rows_read"] = int(records[kept][~is_part].sum()) + in_part
+        result["rows_read"] = int(lengths[matches.keep[rows.files]].sum())
     return result

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakesieve.index.judged_files import KeepLeaf, KeepTree
 from lakesieve.index.key_results import KeyPresence
 from lakesieve.index.row_ranges import Candidates
-from lakesieve.index.scan_decision import KeepLeaf, KeepTree
 from lakesieve.sieve import encode_composite, encode_rows
 
 if TYPE_CHECKING:
@@ -79,37 +79,46 @@ def sorted_codes(
     )
 
 
-def files_of_codes(
-    index: OpenedIndex, codes: pa.Array, *, is_prefix: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the covered files that may hold each of many keys.
+class KeyMatches:
+    """What an index says of many keys, from one look-up.
 
-    ``is_prefix`` says that the index has more columns than the keys.
-
-    Returns:
-        Two arrays (int64, in any order): positions of keys, and numbers of files that may hold
-        them.
+    Args:
+        index: The index.
+        codes: Distinct codes of the keys, ascending. The last may be null.
+        is_prefix: Whether the index has more columns than the keys.
     """
-    if is_prefix:
-        return index.prefixes(codes)
-    which, numbers = index.points(codes.drop_null())
-    if not codes.null_count:
-        return which, numbers
-    files = np.flatnonzero(index.flagged("has_null"))
-    return (
-        np.concatenate([which, np.full(len(files), len(codes) - 1)]),
-        np.concatenate([numbers, files]),
-    )
+
+    def __init__(self, index: OpenedIndex, codes: pa.Array, *, is_prefix: bool) -> None:
+        self._index = index
+        self._null_at = len(codes) - 1 if codes.null_count else None
+        self._units = index.units_of_keys(codes.drop_null(), is_prefix=is_prefix)
+
+    def pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the covered files that may hold each key, as :meth:`OpenedIndex.pairs` does."""
+        which, numbers = self._index.pairs(self._units)
+        if self._null_at is None:
+            return which, numbers
+        files = np.flatnonzero(self._index.flagged("has_null"))
+        nulls = np.full(len(files), self._null_at)
+        return np.concatenate([which, nulls]), np.concatenate([numbers, files])
+
+    def plan(self) -> KeepTree:
+        """Return a plan of the files and rows that may hold one of the keys."""
+        matches = self._index.candidates(self._units)
+        if self._null_at is not None:
+            nulls = Candidates(keep=self._index.flagged("has_null"))
+            matches = Candidates.joined([matches, nulls], every=False)
+        return _keeping(self._index, matches)
 
 
 def keep_some_files(index: OpenedIndex, numbers: np.ndarray) -> KeepTree:
     """Return a plan that keeps some of the files that an index covers, and all uncovered files."""
     keep = np.zeros(len(index.paths()), bool)
     keep[numbers] = True
-    return keep_candidates(index, Candidates(keep=keep))
+    return _keeping(index, Candidates(keep=keep))
 
 
-def keep_candidates(index: OpenedIndex, candidates: Candidates) -> KeepTree:
+def _keeping(index: OpenedIndex, candidates: Candidates) -> KeepTree:
     """Return a plan that keeps an answer of an index, and all uncovered files."""
     return KeepTree(
         indexes=(index,),
@@ -134,7 +143,8 @@ def contained(
     """
     codes = _codes_of(keys, keys.values)
     live = _Live(table.live_files(version), index.paths())
-    which, numbers = files_of_codes(index, codes.codes, is_prefix=keys.is_prefix)
+    matches = KeyMatches(index, codes.codes, is_prefix=keys.is_prefix)
+    which, numbers = matches.pairs()
     alive = live.rows[numbers] >= 0
     which, numbers = which[alive], numbers[alive]
     possible = np.zeros(len(codes.codes), bool)
@@ -145,7 +155,7 @@ def contained(
         to_find = KeysToFind(
             table=table,
             version=version,
-            plan=keep_candidates(index, index.candidates(codes.codes, is_prefix=keys.is_prefix)),
+            plan=matches.plan(),
             columns=keys.columns,
             keys=[values.take(some) for values in keys.values],
         )

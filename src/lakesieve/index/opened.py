@@ -26,11 +26,14 @@ from lakesieve.store import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from lakesieve.format import IndexDefinition
+    from lakesieve.format import CatalogueEntry, IndexDefinition
     from lakesieve.predicate import Ranges
     from lakesieve.sieve import Code
     from lakesieve.storage import Storage
     from lakesieve.store import IndexStore, Snapshot
+
+    UnitsOfKeys = Mapping[str, tuple[np.ndarray, np.ndarray]]
+    """By catalogue: positions of keys, ascending, and ordinals of units that may hold them."""
 
 # with more row blocks than this, an answer names whole files
 _MANY_BLOCKS = 4_000_000
@@ -85,6 +88,10 @@ class OpenedIndex:
         return f"{place}:{self.definition.index_uuid}@{self.snapshot.write_id}"
 
     @cached_property
+    def _catalogues(self) -> dict[str, CatalogueEntry]:
+        return {entry.id: entry for entry in self.snapshot.catalogues}
+
+    @cached_property
     def _offsets(self) -> dict[str, int]:
         """Number of the first data file of each catalogue."""
         starts, end = {}, 0
@@ -108,8 +115,7 @@ class OpenedIndex:
 
     def records(self) -> np.ndarray:
         """Return the rows of each covered file, by number."""
-        tables = [self.loader.catalogue(entry) for entry in self.snapshot.catalogues]
-        parts = [table.column("records").to_numpy() for table in tables]
+        parts = [self.loader.records(entry) for entry in self.snapshot.catalogues]
         return np.concatenate([np.zeros(0, np.int64), *parts])
 
     def files(self) -> list[tuple[str, int]]:
@@ -118,8 +124,7 @@ class OpenedIndex:
 
     def digests(self, catalogue: str, secret: bytes) -> np.ndarray:
         """Return digests of the paths of one catalogue."""
-        entry = next(entry for entry in self.snapshot.catalogues if entry.id == catalogue)
-        return self.loader.digests(entry, secret)
+        return self.loader.digests(self._catalogues[catalogue], secret)
 
     def may_match(self, ranges: Ranges) -> Candidates | None:
         """Return which covered files, and which of their rows, may hold a value of the ranges.
@@ -193,8 +198,7 @@ class OpenedIndex:
 
     def _first_ordinals(self, catalogue: str) -> np.ndarray:
         """Return the first ordinal of each data file of a catalogue, and the end of the last."""
-        entry = next(entry for entry in self.snapshot.catalogues if entry.id == catalogue)
-        return self.loader.first_ordinals(entry)
+        return self.loader.first_ordinals(self._catalogues[catalogue])
 
     def _files_of(self, catalogue: str, ordinals: np.ndarray) -> np.ndarray:
         """Return the number of each ordinal's data file."""
@@ -230,45 +234,26 @@ class OpenedIndex:
         return lows, highs
 
     def points(self, codes: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-        """Return the covered files that may hold each of many keys.
+        """Return the covered files that may hold each of many keys, see :meth:`pairs`."""
+        return self.pairs(self.units_of_keys(codes))
 
-        Returns:
-            Two arrays (int64, in any order): positions of keys, and numbers of files that may hold
-            them.
-        """
-        return self._numbered(self.reader.points(codes))
-
-    def prefixes(self, codes: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-        """Return the covered files that may hold a composite key with each of many prefixes.
+    def units_of_keys(self, codes: pa.Array, *, is_prefix: bool = False) -> UnitsOfKeys:
+        """Look up many keys, for :meth:`pairs` and :meth:`candidates`.
 
         Args:
-            codes: Components of the leading columns, ``binary``, ascending, without nulls.
-
-        Returns:
-            The same arrays as :meth:`points`.
+            codes: Key codes, ascending, without nulls. If ``is_prefix``, components of the leading
+                columns, ``binary``.
+            is_prefix: Whether the index has more columns than the keys.
         """
-        return self._numbered(self._spans(codes))
-
-    def _spans(self, codes: pa.Array) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        if not is_prefix:
+            return self.reader.points(codes)
         end = pa.scalar(VALUES[1], pa.binary())
         ends = pc.binary_join_element_wise(codes, end, pa.scalar(b"", pa.binary()))
         return self.reader.spans(codes, ends)
 
-    def candidates(self, codes: pa.Array, *, is_prefix: bool = False) -> Candidates:
-        """Return the covered files and rows that may hold one of many keys.
-
-        Args:
-            codes: As for :meth:`prefixes` if ``is_prefix``, else keys as for :meth:`points`. The
-                last key may be null.
-            is_prefix: Whether the keys are those of leading columns.
-        """
-        values = codes.drop_null()
-        found = self._spans(codes) if is_prefix else self.reader.points(values)
-        matches = self._candidates({name: distinct(units) for name, (_, units) in found.items()})
-        if len(values) == len(codes):
-            return matches
-        nulls = Candidates(keep=self.flagged("has_null"))
-        return Candidates.joined([matches, nulls], every=False)
+    def candidates(self, units: UnitsOfKeys) -> Candidates:
+        """Return the covered files and rows that may hold one of the keys of a look-up."""
+        return self._candidates({name: distinct(ordinals) for name, (_, ordinals) in units.items()})
 
     def shared_keys(self, segment: int, live: np.ndarray) -> Iterator[tuple[KeyRanges, np.ndarray]]:
         """Yield the keys of a segment that several units of live files may hold, part by part.
@@ -285,13 +270,17 @@ class OpenedIndex:
         for lows, highs, ordinals in shared_keys(self.loader, entry, own):
             yield KeyRanges(lows=lows, highs=highs), distinct(self._files_of(name, ordinals))
 
-    def _numbered(
-        self, by_catalogue: dict[str, tuple[np.ndarray, np.ndarray]]
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def pairs(self, units: UnitsOfKeys) -> tuple[np.ndarray, np.ndarray]:
+        """Return the covered files that may hold each key of a look-up.
+
+        Returns:
+            Two arrays (int64, in any order): positions of keys, and numbers of files that may hold
+            them.
+        """
         nothing = np.zeros(0, np.int64)
         which = [nothing]
         files = [nothing]
-        for name, (keys, ordinals) in by_catalogue.items():
+        for name, (keys, ordinals) in units.items():
             numbers = self._files_of(name, ordinals)
             if self.definition.rows_per_block:
                 # the blocks of a file follow one another, so its pairs with a key are adjacent
@@ -309,9 +298,11 @@ class OpenedIndex:
             column: ``has_null``, ``has_value`` or ``repeats``. A file with ``repeats`` may have a
                 key in several rows of one unit.
         """
-        tables = [self.loader.flags(entry) for entry in self.snapshot.catalogues]
+        parts = [self.loader.flags(entry).column(column) for entry in self.snapshot.catalogues]
+        # an index of an empty table has no catalogue
+        known = pa.chunked_array([chunk for part in parts for chunk in part.chunks], pa.bool_())
         # if it is unknown, a key may repeat
-        flags: np.ndarray = pc.fill_null(pa.concat_tables(tables).column(column), True).to_numpy()
+        flags: np.ndarray = pc.fill_null(known, True).to_numpy()
         return flags
 
 

@@ -74,6 +74,12 @@ class RowRanges:
         whole: np.ndarray = self.ends - self.starts == ALL_ROWS
         return whole
 
+    def lengths(self, records: np.ndarray) -> np.ndarray:
+        """Return the number of rows of each range, by the number of rows of each file."""
+        first, end = self.rows
+        lengths: np.ndarray = np.minimum(end, records[self.files]) - first
+        return lengths
+
     def renumbered(self, numbers: np.ndarray) -> Self:
         """Return the rows under other file numbers.
 
@@ -136,7 +142,7 @@ class Candidates:
 
     @classmethod
     def joined(cls, parts: Sequence[Candidates], *, every: bool) -> Candidates:
-        """Return what all of the parts hold, or what any of them holds."""
+        """Join answers of one index: rows of every answer if ``every``, else rows of any answer."""
         if all(part.rows is None for part in parts):
             combine = np.logical_and if every else np.logical_or
             return Candidates(keep=combine.reduce([part.keep for part in parts]))

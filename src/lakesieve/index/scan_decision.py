@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from lakesieve.index.definition import type_by_name
+from lakesieve.index.judged_files import KeepLeaf, KeepNode, KeepTree, keeps_all
 from lakesieve.index.key_filters import UsableIndex, on_keys
 from lakesieve.index.reasons import READ_FAILURES, Reason, ReasonCode, broken_index
-from lakesieve.index.row_ranges import Candidates, RowRanges
+from lakesieve.index.row_ranges import Candidates
 from lakesieve.predicate import (
     AllOf,
     AlwaysFalse,
@@ -32,8 +31,6 @@ from lakesieve.predicate.expression import And, Not, Or, Unknown
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    import pyarrow as pa
-
     from lakesieve.format import KeyColumn
     from lakesieve.index.opened import OpenedIndex
     from lakesieve.predicate import Expr, RowFilter
@@ -41,148 +38,10 @@ if TYPE_CHECKING:
     from lakesieve.tables import Column
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class KeepLeaf(Candidates):
-    """Which of the data files that an index covers must be read, by one of its answers.
-
-    Args:
-        index: The number of the index in the plan.
-    """
-
-    index: int
-
-    @classmethod
-    def of_index(cls, index: int, candidates: Candidates) -> Self:
-        """Return the answer of an index of the plan."""
-        return cls(index=index, keep=candidates.keep, rows=candidates.rows)
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class KeepNode:
-    """Keeps the files that all of its parts keep, or the files that any of them keeps.
-
-    Args:
-        every: Whether all of them must keep a file; without parts it is the answer.
-        args: The parts.
-    """
-
-    every: bool
-    args: tuple[KeepLeaf | KeepNode, ...]
-
-
 # parts of a predicate that a reason quotes
 _SHOWN = 3
 _ANYTHING = KeepNode(every=True, args=())
 _NOTHING = KeepNode(every=False, args=())
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class KeepTree:
-    """What indexes say of the files of a table under a predicate.
-
-    A leaf keeps the files that its index does not cover; the plan keeps those that none covers.
-
-    Args:
-        indexes: The indexes that took part; none when nothing can be skipped.
-        keep: Their answers.
-        used: The indexes' names.
-        reasons: Coded reasons.
-    """
-
-    indexes: tuple[OpenedIndex, ...]
-    keep: KeepLeaf | KeepNode
-    used: tuple[str, ...]
-    reasons: tuple[Reason, ...]
-
-    @property
-    def skips(self) -> bool:
-        """Whether it can leave files out."""
-        return bool(self.indexes) and not _keeps_all(self.keep)
-
-    def of(self, paths: pa.Array | pa.ChunkedArray) -> JudgedFiles:
-        """Judge data files by their paths."""
-        return self.of_numbers([index.numbers(paths) for index in self.indexes], len(paths))
-
-    def of_numbers(self, numbers: Sequence[np.ndarray], count: int) -> JudgedFiles:
-        """Judge files as :meth:`of` does, by the numbers that each index has for them, or -1."""
-        covered = np.zeros(count, bool)
-        for at in numbers:
-            covered |= at >= 0
-        keep = _judged(self.keep, numbers, count) | ~covered
-        if not _has_rows(self.keep):
-            return JudgedFiles(keep=keep, covered=covered)
-        kept = np.flatnonzero(keep)
-        rows = _judged_rows(self.keep, numbers, kept)
-        uncovered = RowRanges.whole(kept[~covered[kept]])
-        rows = RowRanges.united([rows, uncovered])
-        # two indexes may name rows of one file that have none in common
-        keep = np.zeros(count, bool)
-        keep[rows.files] = True
-        return JudgedFiles(keep=keep, covered=covered, rows=rows)
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class JudgedFiles:
-    """Which of some data files must be read.
-
-    Args:
-        keep: Whether each file must be read.
-        covered: Whether some index covers each file.
-        rows: The rows that must be read, by the position of their file; ``None`` for all rows of
-            the files.
-    """
-
-    keep: np.ndarray
-    covered: np.ndarray
-    rows: RowRanges | None = None
-
-
-def _has_rows(part: KeepLeaf | KeepNode) -> bool:
-    """Return whether an answer names rows and not only files."""
-    if isinstance(part, KeepLeaf):
-        return part.rows is not None
-    return any(_has_rows(arg) for arg in part.args)
-
-
-def _judged_rows(
-    part: KeepLeaf | KeepNode, numbers: Sequence[np.ndarray], kept: np.ndarray
-) -> RowRanges:
-    """Return the rows that a part keeps of some files, given by their ascending positions."""
-    if isinstance(part, KeepLeaf):
-        at = numbers[part.index][kept]
-        positions = np.full(len(part.keep), -1)
-        positions[at[at >= 0]] = kept[at >= 0]
-        of_index = part.row_ranges.renumbered(positions)
-        # files outside this index match: it has not seen them
-        return RowRanges.united([of_index, RowRanges.whole(kept[at < 0])])
-    if not part.args:
-        return RowRanges.whole(kept if part.every else kept[:0])
-    rows = [_judged_rows(arg, numbers, kept) for arg in part.args]
-    return RowRanges.shared(rows) if part.every else RowRanges.united(rows)
-
-
-def _judged(part: KeepLeaf | KeepNode, numbers: Sequence[np.ndarray], count: int) -> np.ndarray:
-    if isinstance(part, KeepLeaf):
-        at = numbers[part.index]
-        # files outside this index match: it has not seen them
-        keep = np.ones(count, bool)
-        keep[at >= 0] = part.keep[at[at >= 0]]
-        return keep
-    keep = np.full(count, part.every)
-    for arg in part.args:
-        if part.every:
-            keep &= _judged(arg, numbers, count)
-        else:
-            keep |= _judged(arg, numbers, count)
-    return keep
-
-
-def _keeps_all(part: KeepLeaf | KeepNode) -> bool:
-    """Return whether it is plain that a part leaves nothing out."""
-    if isinstance(part, KeepLeaf):
-        return part.rows is None and bool(part.keep.all())
-    answers = [_keeps_all(arg) for arg in part.args]
-    return all(answers) if part.every else any(answers)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -372,7 +231,7 @@ def keep_tree(
         return _reading_all(reasons or [_no_predicate(indexes, unknown)])
     keep = _keep(by_keys, answers)
     names = tuple(index.definition.name for index in used)
-    code = ReasonCode.NOT_SELECTIVE if _keeps_all(keep) else ReasonCode.INDEX_USED
+    code = ReasonCode.NOT_SELECTIVE if keeps_all(keep) else ReasonCode.INDEX_USED
     reasons.append(Reason(code=code, detail=", ".join(names)))
     return KeepTree(indexes=tuple(used), keep=keep, used=names, reasons=tuple(reasons))
 

@@ -101,12 +101,21 @@ class SegmentLoader:
         flags: pa.Table = self.cache.get(self._key(entry, "flags"), make)
         return flags
 
+    def records(self, entry: CatalogueEntry) -> np.ndarray:
+        """Return the rows of each data file of a catalogue."""
+
+        def make() -> tuple[np.ndarray, int]:
+            records = self._decoded(entry, ["records"]).column("records").to_numpy()
+            return records, records.nbytes + 500
+
+        records: np.ndarray = self.cache.get(self._key(entry, "records"), make)
+        return records
+
     def first_ordinals(self, entry: CatalogueEntry) -> np.ndarray:
         """Return the first ordinal of each data file of a catalogue, and the end of the last."""
 
         def make() -> tuple[np.ndarray, int]:
-            records = self._decoded(entry, ["records"]).column("records").to_numpy()
-            ordinals = entry.unit.first_ordinals(records)
+            ordinals = entry.unit.first_ordinals(self.records(entry))
             return ordinals, ordinals.nbytes + 500
 
         firsts: np.ndarray = self.cache.get(self._key(entry, "units"), make)

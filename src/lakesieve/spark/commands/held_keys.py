@@ -14,7 +14,7 @@ import pyarrow as pa
 from lakesieve.index import KeepTree, OpenedIndex, Reason, broken_index
 from lakesieve.index.definition import indexed_columns
 from lakesieve.index.given_keys import GivenKeys
-from lakesieve.index.many_keys import keep_candidates, keep_some_files, sorted_codes
+from lakesieve.index.many_keys import KeyMatches, keep_some_files, sorted_codes
 from lakesieve.index.reasons import READ_FAILURES
 from lakesieve.spark.build.source import key_types
 from lakesieve.spark.commands.key_lookup import FEW, numbers_of_keys
@@ -202,9 +202,7 @@ class HeldKeys:
                 codes = sorted_codes(
                     local_keys.key_types, local_keys.values, is_prefix=local_keys.is_prefix
                 ).codes
-                plan = keep_candidates(
-                    index, index.candidates(codes, is_prefix=local_keys.is_prefix)
-                )
+                plan = KeyMatches(index, codes, is_prefix=local_keys.is_prefix).plan()
         except Exception as error:  # noqa: BLE001 - then all files are read
             self.reasons.append(broken_index(index.definition.name, error))
             return None

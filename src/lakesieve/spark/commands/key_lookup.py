@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from lakesieve.errors import ErrorKind, InvalidInputError
 from lakesieve.index import OpenedIndex
 from lakesieve.index.given_keys import key_columns_of
-from lakesieve.index.many_keys import files_of_codes, sorted_codes
+from lakesieve.index.many_keys import KeyMatches, sorted_codes
 from lakesieve.spark.commands.keys import given_keys
 from lakesieve.spark.tables.reading import quoted
 from lakesieve.spark.tables.workers import gathered, in_workers
@@ -266,7 +266,7 @@ def files_of_keys(
         null_done |= bool(codes.null_count)
         values = len(codes) - codes.null_count
         last = codes[values - 1] if values else last
-        which, numbers = files_of_codes(index, codes, is_prefix=task.is_prefix)
+        which, numbers = KeyMatches(index, codes, is_prefix=task.is_prefix).pairs()
         is_live = live[numbers]
         yield from _with_lists(
             keys.take(pa.array(rows)), which[is_live], numbers[is_live], names, task.batch_pairs

@@ -17,8 +17,8 @@ sealed interface Answers permits Answers.All, Answers.Any, IndexAnswer {
   boolean keep(long first, long second);
 
   /**
-   * Return the rows of that file that are to be read, see {@link RowRanges}: null for all of them,
-   * none for a file that is not kept.
+   * Return the rows to read of that file, see {@link RowRanges}. Null means all rows. A file that
+   * is not kept has no rows to read.
    */
   long[] rows(long first, long second);
 

@@ -84,7 +84,7 @@ public final class FileRows implements Serializable {
     return rows == null || !rows.isOf(length, modified) ? null : rows.ranges;
   }
 
-  /** Return the rows to read of a file whose length and modification time are not known here. */
+  /** Return the rows to read of a file, without a check of its length and modification time. */
   public long[] ranges(String path) {
     Rows rows = files.get(FilePaths.normal(path));
     return rows == null ? null : rows.ranges;

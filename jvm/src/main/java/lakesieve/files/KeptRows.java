@@ -76,7 +76,7 @@ final class KeptRows {
     return records == null ? -1 : records.getLong(Long.BYTES * keptFile(at));
   }
 
-  /** Return the number of the file among the kept ones. */
+  /** Return how many kept files come before a kept file, given by its place in the bitmap. */
   private int keptFile(int at) {
     int lower = kept[at >> 3] & (1 << (at & 7)) - 1;
     return before[at >> 3] + Integer.bitCount(lower);

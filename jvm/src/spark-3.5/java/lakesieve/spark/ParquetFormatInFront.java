@@ -6,7 +6,6 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
-import org.apache.spark.sql.execution.datasources.parquet.ParquetUtils;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.types.StructField;
@@ -18,35 +17,13 @@ import scala.collection.Seq;
 import scala.collection.immutable.Map;
 
 /** The methods of a format in front of another one whose types contain a {@code Seq}. */
-public abstract class ParquetFormatInFront extends ParquetFileFormat {
+public abstract class ParquetFormatInFront extends WrappedParquetFormat {
   private static final long serialVersionUID = 1;
-
-  /** The format behind this one. */
-  protected final ParquetFileFormat behind;
 
   /** Create a format in front of another one. */
   protected ParquetFormatInFront(ParquetFileFormat behind) {
-    this.behind = behind;
+    super(behind);
   }
-
-  /** Make functions of the format behind this one that read files. */
-  protected interface Readers {
-    /**
-     * Make a function.
-     *
-     * @param filters whether Parquet gets the query's filters
-     */
-    Function1<PartitionedFile, Iterator<InternalRow>> make(
-        boolean filters, Configuration configuration);
-  }
-
-  /**
-   * Return the function that reads files.
-   *
-   * @param isVectorized whether Spark decodes columns, and not row by row
-   */
-  protected abstract Function1<PartitionedFile, Iterator<InternalRow>> reader(
-      SparkSession spark, Configuration configuration, boolean isVectorized, Readers readers);
 
   @Override
   public Function1<PartitionedFile, Iterator<InternalRow>> buildReaderWithPartitionValues(
@@ -58,14 +35,10 @@ public abstract class ParquetFormatInFront extends ParquetFileFormat {
       Map<String, String> options,
       Configuration configuration) {
     Seq<Filter> none = Scala.seq(java.util.List.of());
-    SQLConf settings = ClassicSessions.state(spark).conf();
-    boolean isVectorized =
-        ParquetUtils.isBatchReadSupportedForSchema(settings, required)
-            && ParquetUtils.isBatchReadSupportedForSchema(settings, partition);
     return reader(
         spark,
         configuration,
-        isVectorized,
+        isVectorized(spark, required, partition),
         (pushed, given) ->
             behind.buildReaderWithPartitionValues(
                 spark, data, partition, required, pushed ? filters : none, options, given));

@@ -6,7 +6,7 @@ import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.SparkStrategy;
 import scala.collection.immutable.Seq;
 
-/** A strategy of Spark's planner, whose type contains a {@code Seq}. */
+/** A strategy of Spark's planner. It hides {@code Seq}, whose type differs between versions. */
 public abstract class PlanStrategy extends SparkStrategy {
   /** Return physical plans of a plan; none leaves the plan to other strategies. */
   protected abstract List<SparkPlan> plans(LogicalPlan plan);
