@@ -78,8 +78,7 @@ def ended_with_the_tests(command: list[str], port: int, folder: str) -> None:
 
 
 def _moto(port: int) -> list[str]:
-    start = f"from moto.server import main; main(['-H', '127.0.0.1', '-p', '{port}'])"
-    return [sys.executable, "-c", start]
+    return [sys.executable, str(Path(__file__).with_name("moto_server.py")), str(port)]
 
 
 def _versity(port: int, folder: str) -> list[str]:
