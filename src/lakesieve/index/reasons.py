@@ -160,7 +160,7 @@ _WORDS: dict[ReasonCode, tuple[str, str]] = {
     ),
     ReasonCode.WHOLE_FILES: (
         "data files are read whole, although an index names the rows that can match",
-        "Nothing to do: the answer is right.",
+        "Nothing to do: the answer is right. The text says what these files or columns have.",
     ),
     ReasonCode.REFRESH_FAILED: (
         "the rows are committed, but the index was not refreshed",

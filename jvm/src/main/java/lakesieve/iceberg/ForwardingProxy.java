@@ -1,8 +1,12 @@
 package lakesieve.iceberg;
 
+import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
 import java.lang.reflect.Proxy;
+import java.util.LinkedHashSet;
+import java.util.Set;
 
 /**
  * Makes objects that answer some methods of an Iceberg interface themselves and forward all other
@@ -65,5 +69,48 @@ public final class ForwardingProxy {
                   default -> answers.answer(new Call(target, method, arguments));
                 });
     return type.cast(proxy);
+  }
+
+  /**
+   * Make a proxy with all public interfaces of an object. It equals other proxies of the same kind
+   * whose objects and keys are equal.
+   *
+   * @param type one of the interfaces
+   * @param key what the proxy changes about the object
+   */
+  public static <T> T likeTarget(Class<T> type, T target, Object key, Answers answers) {
+    Set<Class<?>> types = new LinkedHashSet<>();
+    for (Class<?> own = target.getClass(); own != null; own = own.getSuperclass()) {
+      for (Class<?> each : own.getInterfaces()) {
+        if (Modifier.isPublic(each.getModifiers())) types.add(each);
+      }
+    }
+    types.add(type);
+    return type.cast(
+        Proxy.newProxyInstance(
+            ForwardingProxy.class.getClassLoader(),
+            types.toArray(new Class<?>[0]),
+            new Likeness(target, key, answers)));
+  }
+
+  /** Answers the calls of a proxy that is compared by its object and its key. */
+  private record Likeness(Object target, Object key, Answers answers)
+      implements InvocationHandler {
+    @Override
+    public Object invoke(Object self, Method method, Object[] arguments) throws Throwable {
+      return switch (method.getName()) {
+        case "equals" -> arguments.length == 1 && isLike(arguments[0]);
+        case "hashCode" -> 31 * target.hashCode() + key.hashCode();
+        default -> answers.answer(new Call(target, method, arguments));
+      };
+    }
+
+    private boolean isLike(Object other) {
+      return other != null
+          && Proxy.isProxyClass(other.getClass())
+          && Proxy.getInvocationHandler(other) instanceof Likeness that
+          && target.equals(that.target)
+          && key.equals(that.key);
+    }
   }
 }

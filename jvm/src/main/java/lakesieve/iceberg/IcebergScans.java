@@ -6,6 +6,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import lakesieve.files.FilePaths;
+import lakesieve.files.FileRows;
 import lakesieve.files.IdentitySet;
 import lakesieve.files.KeepSet;
 import lakesieve.files.PathSet;
@@ -37,11 +38,13 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 public final class IcebergScans extends ScanAdapter {
   // scans that were planned here from some of their manifests
   private final IdentitySet planned = new IdentitySet();
+  private final ScanRows rows = new ScanRows();
 
   @Override
   public void check() throws Exception {
     SparkScans.check();
     ManifestScans.check();
+    TaskRows.check();
   }
 
   @Override
@@ -151,13 +154,27 @@ public final class IcebergScans extends ScanAdapter {
       if (!keep.covers(path)) uncovered++;
       kept.add(task);
     }
-    if (kept.size() == tasks.size() && !open) return uncovered;
+    FileRows restricted = rows.restrict(scan, kept, keep);
+    if (kept.size() == tasks.size() && !open && restricted == null) return uncovered;
     if (!SparkScans.isCopyOnWrite(scan)) {
       String files = kept.size() + " of " + totalFiles(leaf, conditions) + " files";
+      if (restricted != null) {
+        files += ", " + restricted.count() + " of " + restricted.records() + " rows";
+      }
       SparkScans.mark(scan, keep.mark() == null ? files : files + ", " + keep.mark());
     }
     SparkScans.resetTasks(scan, kept);
     return uncovered;
+  }
+
+  @Override
+  public FileRows rows(LogicalPlan leaf) {
+    return rows.of(scan(leaf));
+  }
+
+  @Override
+  public List<String> wholeFiles(LogicalPlan leaf) {
+    return rows.problems(scan(leaf));
   }
 
   @Override
@@ -193,7 +210,8 @@ public final class IcebergScans extends ScanAdapter {
     SparkScans.resetTasks(scan, raw);
   }
 
-  private static String path(PartitionScanTask task) {
+  /** Return the path of a task's data file, as indexes have it. */
+  static String path(PartitionScanTask task) {
     return FilePaths.normal(((ContentScanTask<?>) task).file().location());
   }
 }

@@ -2,6 +2,7 @@ package lakesieve.rows;
 
 import java.util.List;
 import java.util.Set;
+import java.util.function.UnaryOperator;
 import lakesieve.files.FileRows;
 import lakesieve.files.RestrictedFiles;
 import lakesieve.folders.FileScans;
@@ -12,12 +13,15 @@ import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.SparkStrategy;
 import org.apache.spark.sql.execution.datasources.FileFormat;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
+import org.apache.spark.sql.execution.datasources.v2.BatchScanExec;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 
 /**
  * Plans scans that read only some rows of their files.
@@ -47,6 +51,9 @@ public final class RowRangeStrategy extends PlanStrategy {
   private static boolean isRestricted(LogicalPlan plan) {
     LogicalPlan node = plan;
     while (node instanceof Project || node instanceof Filter) node = node.children().apply(0);
+    if (node instanceof DataSourceV2ScanRelation read) {
+      return RestrictedScans.of(read.scan()) != null;
+    }
     HadoopFsRelation relation = FileScans.relation(node);
     return relation != null && rows(relation) != null && RowPredicate.installed() != null;
   }
@@ -64,16 +71,28 @@ public final class RowRangeStrategy extends PlanStrategy {
    */
   private static SparkPlan restricted(SparkPlan plan) {
     if (plan instanceof FileSourceScanExec scan) return restrictedScan(scan);
+    if (plan instanceof BatchScanExec scan) return restrictedScan(scan);
     List<SparkPlan> children = Scala.list(plan.children());
     if (children.size() != 1) return plan;
     SparkPlan child = children.get(0);
     SparkPlan other = restricted(child);
     if (other == child) return plan;
+    return with(plan, child, other);
+  }
+
+  /** Return a node with another argument in the place of one of its arguments. */
+  private static SparkPlan with(SparkPlan plan, Object argument, Object other) {
     Object[] arguments = Scala.list(plan.productIterator().toSeq()).toArray();
     for (int at = 0; at < arguments.length; at++) {
-      if (arguments[at] == child) arguments[at] = other;
+      if (arguments[at] == argument) arguments[at] = other;
     }
     return plan.makeCopy(arguments);
+  }
+
+  /** Return the scan of a connector, which reads fewer rows where its table format allows it. */
+  private static SparkPlan restrictedScan(BatchScanExec scan) {
+    UnaryOperator<Scan> restriction = RestrictedScans.of(scan.scan());
+    return restriction == null ? scan : with(scan, scan.scan(), restriction.apply(scan.scan()));
   }
 
   /** Return the scan with a format that reads fewer rows, or the scan itself where it must stay. */
@@ -99,8 +118,6 @@ public final class RowRangeStrategy extends PlanStrategy {
             new RowRangeFormat(parquet, rows),
             old.options(),
             old.sparkSession());
-    Object[] arguments = Scala.list(scan.productIterator().toSeq()).toArray();
-    arguments[0] = relation;
-    return scan.makeCopy(arguments);
+    return with(scan, old, relation);
   }
 }

@@ -85,6 +85,11 @@ public abstract class ScanAdapter {
         : null;
   }
 
+  /** Why the scan reads all rows of files of which an index names some rows; one text a reason. */
+  public List<String> wholeFiles(LogicalPlan leaf) {
+    return List.of();
+  }
+
   /** True for a scan that its format has not planned yet. */
   public boolean isOpen(LogicalPlan leaf) {
     return false;

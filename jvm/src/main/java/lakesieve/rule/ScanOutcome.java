@@ -33,6 +33,9 @@ final class ScanOutcome {
   /** The rows that the scan reads of some files, or null. */
   FileRows rows;
 
+  /** Why the scan reads all rows of files of which an index names some rows. */
+  List<String> wholeFiles = List.of();
+
   /** Why the table format does not allow the scan to be pruned, or null. */
   String refusal;
 
@@ -83,6 +86,7 @@ final class ScanOutcome {
     List<Object> all = new ArrayList<>(reasons);
     all.addAll(ownReasons);
     if (refusal != null) all.add(new Reason("scan-unsupported", refusal));
+    for (String why : wholeFiles) all.add(new Reason("whole-files", why));
     if (deletes != null) {
       String[] parts = deletes.split("\t", 2);
       String code = parts[0].equals("error") ? "internal-error" : "deletes-" + parts[0];

@@ -112,6 +112,7 @@ final class ScanPruner {
     f.outcome.uncovered = uncovered;
     f.outcome.read = f.adapter.fileCount(leaf, f.above);
     f.outcome.rows = f.adapter.rows(leaf);
+    f.outcome.wholeFiles = f.adapter.wholeFiles(leaf);
   }
 
   // the protocol says that there is a list of objects, and Jackson makes maps of objects

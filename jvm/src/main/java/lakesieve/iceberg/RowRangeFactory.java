@@ -1,0 +1,81 @@
+package lakesieve.iceberg;
+
+import java.io.IOException;
+import lakesieve.rows.ParquetReads;
+import org.apache.iceberg.FileScanTask;
+import org.apache.iceberg.ScanTask;
+import org.apache.iceberg.ScanTaskGroup;
+import org.apache.spark.TaskContext;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.connector.read.PartitionReader;
+import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.slf4j.LoggerFactory;
+import scala.collection.Iterator;
+
+/**
+ * Makes the readers of executors. Spark's Parquet reader reads the files of which only some rows are
+ * wanted, and Iceberg's own reader reads all other files.
+ */
+final class RowRangeFactory implements PartitionReaderFactory {
+  private static final long serialVersionUID = 1;
+
+  private final PartitionReaderFactory iceberg;
+  private final ParquetReads reads;
+  private final WantedColumns columns;
+
+  RowRangeFactory(PartitionReaderFactory iceberg, ParquetReads reads, WantedColumns columns) {
+    this.iceberg = iceberg;
+    this.reads = reads;
+    this.columns = columns;
+  }
+
+  @Override
+  public boolean supportColumnarReads(InputPartition partition) {
+    return iceberg.supportColumnarReads(partition);
+  }
+
+  @Override
+  public PartitionReader<InternalRow> createReader(InputPartition partition) {
+    return isRestricted(partition)
+        ? new RowRangeTasks<>(partition, iceberg::createReader, this::open)
+        : iceberg.createReader(partition);
+  }
+
+  @Override
+  public PartitionReader<ColumnarBatch> createColumnarReader(InputPartition partition) {
+    return isRestricted(partition)
+        ? new RowRangeTasks<>(partition, iceberg::createColumnarReader, this::open)
+        : iceberg.createColumnarReader(partition);
+  }
+
+  private boolean isRestricted(InputPartition partition) {
+    ScanTaskGroup<?> group = SparkPartitions.group(partition);
+    return group != null && group.tasks().stream().anyMatch(this::isRestricted);
+  }
+
+  private boolean isRestricted(ScanTask task) {
+    return task instanceof FileScanTask own
+        && TaskRows.problem(own) == null
+        && reads.isRestricted(own.file().location(), own.file().fileSizeInBytes());
+  }
+
+  /** Open a file of which only some rows are wanted; null for a file that Iceberg must read. */
+  private Iterator<?> open(ScanTask task) {
+    if (!isRestricted(task)) return null;
+    FileScanTask own = task.asFileScanTask();
+    String location = own.file().location();
+    try {
+      if (columns.problem(reads.footer(location)) != null) return null;
+      return reads.open(location, own.start(), own.length(), own.file().fileSizeInBytes());
+    } catch (IOException | RuntimeException e) {
+      TaskContext context = TaskContext.get();
+      if (e instanceof RuntimeException failure && context != null && context.isInterrupted()) {
+        throw failure;
+      }
+      LoggerFactory.getLogger("lakesieve").info("Iceberg reads all of " + location + ": " + e);
+      return null;
+    }
+  }
+}

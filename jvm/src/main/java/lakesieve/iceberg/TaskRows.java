@@ -1,0 +1,211 @@
+package lakesieve.iceberg;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.function.UnaryOperator;
+import lakesieve.files.FileRows;
+import lakesieve.files.KeepSet;
+import lakesieve.files.RowRanges;
+import lakesieve.rows.ParquetReads;
+import lakesieve.rows.RestrictedScans;
+import lakesieve.spark.ClassicSessions;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.Path;
+import org.apache.iceberg.FileFormat;
+import org.apache.iceberg.FileScanTask;
+import org.apache.iceberg.PartitionScanTask;
+import org.apache.iceberg.Schema;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.TableProperties;
+import org.apache.iceberg.hadoop.HadoopFileIO;
+import org.apache.iceberg.types.Types;
+import org.apache.spark.sql.connector.read.Batch;
+import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * The rows that a scan reads of some of its files, with Spark's Parquet reader in the place of
+ * Iceberg's. Iceberg reads every file for which it is not certain that both return the same rows.
+ */
+final class TaskRows {
+  /** What is known of a scan of which only some rows are read. */
+  record Choice(FileRows rows, List<String> problems) {}
+
+  private static final String COLUMNAR = "SparkColumnarReaderFactory";
+  private static final String ROW_WISE = "SparkRowReaderFactory";
+  // reading the footers of more files would take longer than the report is worth
+  private static final int FOOTERS = 20;
+
+  private final Schema projection;
+  private final StructType columns;
+  private final Configuration configuration;
+  private final Set<Integer> ids = new HashSet<>();
+  private final Map<String, Integer> problems = new TreeMap<>();
+  private final FileRows rows = new FileRows();
+  private final String problem;
+  private final boolean isInDoubt;
+  private int footers = 0;
+
+  private TaskRows(Scan scan) throws Exception {
+    Table table = SparkScans.table(scan);
+    projection = SparkScans.projection(scan);
+    projection.columns().forEach(field -> ids.add(field.fieldId()));
+    columns = WantedColumns.withIds(projection, scan.readSchema());
+    configuration =
+        table.io() != null && table.io().getClass() == HadoopFileIO.class
+            ? ((HadoopFileIO) table.io()).conf()
+            : null;
+    problem = problemOfScan();
+    isInDoubt = isInDoubt(table, projection);
+  }
+
+  /** Look up every private member that is needed; throws when one of them is missing. */
+  static void check() throws ClassNotFoundException {
+    SparkPartitions.check();
+  }
+
+  /**
+   * Restrict a scan to the wanted rows of its files.
+   *
+   * @param kept the tasks of the files that are read
+   * @param before the rows that the scan reads already, or null
+   * @return null where all rows of all files are wanted
+   */
+  static Choice restrict(
+      Scan scan, List<? extends PartitionScanTask> kept, KeepSet keep, FileRows before)
+      throws Exception {
+    if (!SparkScans.isBatch(scan)) return null;
+    TaskRows choice = null;
+    for (PartitionScanTask each : kept) {
+      if (!(each instanceof FileScanTask task)) continue;
+      long[] ranges = keep.rows(IcebergScans.path(task));
+      if (before != null) {
+        ranges = RowRanges.intersection(ranges, before.ranges(path(task)));
+      }
+      if (ranges == null) continue;
+      if (choice == null) choice = new TaskRows(scan);
+      choice.add(task, ranges);
+    }
+    if (choice == null) {
+      if (before == null) return null;
+      RestrictedScans.put(scan, null);
+      return new Choice(new FileRows(), List.of());
+    }
+    RestrictedScans.put(scan, choice.rows.isEmpty() ? null : choice.restriction());
+    return new Choice(choice.rows, choice.reasons());
+  }
+
+  private void add(FileScanTask task, long[] ranges) {
+    String why = problem != null ? problem : problem(task);
+    if (why == null) why = problemOfPartition(task);
+    if (why == null && isInDoubt) why = problemOfFooter(task);
+    if (why != null) {
+      problems.merge(why, 1, Integer::sum);
+      return;
+    }
+    rows.put(path(task), task.file().fileSizeInBytes(), 0, ranges, task.file().recordCount());
+  }
+
+  private List<String> reasons() {
+    List<String> reasons = new ArrayList<>();
+    problems.forEach(
+        (why, files) -> reasons.add(files == 1 ? "1 data file: " + why : files + " data files: " + why));
+    return reasons;
+  }
+
+  /** Return why Iceberg must read a file, or null. */
+  static String problem(FileScanTask task) {
+    if (task.file().format() != FileFormat.PARQUET) return "the format is " + task.file().format();
+    if (task.file().keyMetadata() != null) return "they are encrypted";
+    return task.deletes().isEmpty() ? null : "they have deleted rows";
+  }
+
+  private String problemOfScan() {
+    if (configuration == null) return "Hadoop's file systems do not open them";
+    String why = WantedColumns.problem(projection);
+    return why != null ? why : ParquetReads.problem(ClassicSessions.active(), columns);
+  }
+
+  /** Iceberg takes the values of identity partitions from its metadata. */
+  private String problemOfPartition(FileScanTask task) {
+    return task.spec().fields().stream()
+        .filter(field -> field.transform().isIdentity() && ids.contains(field.sourceId()))
+        .map(field -> "the partition column " + field.name() + " is read")
+        .findFirst()
+        .orElse(null);
+  }
+
+  /** True if files may lack a column, or have another type than the table. */
+  private static boolean isInDoubt(Table table, Schema projection) {
+    if (table.properties().containsKey(TableProperties.DEFAULT_NAME_MAPPING)) return true;
+    for (Schema schema : table.schemas().values()) {
+      for (Types.NestedField field : projection.columns()) {
+        Types.NestedField known = schema.findField(field.fieldId());
+        if (known == null || !known.type().equals(field.type())) return true;
+      }
+    }
+    return false;
+  }
+
+  private String problemOfFooter(FileScanTask task) {
+    if (footers++ >= FOOTERS) return "columns were added or changed, and there are many files";
+    try {
+      return WantedColumns.of(projection)
+          .problem(ParquetReads.footer(task.file().location(), configuration));
+    } catch (IOException | RuntimeException e) {
+      return "the footer cannot be read";
+    }
+  }
+
+  /** Return what makes the scan that reads fewer rows. It must not refer to the scan. */
+  private UnaryOperator<Scan> restriction() {
+    return restriction(rows, projection, columns, configuration);
+  }
+
+  private static UnaryOperator<Scan> restriction(
+      FileRows rows, Schema projection, StructType columns, Configuration configuration) {
+    return scan ->
+        ForwardingProxy.likeTarget(
+            Scan.class,
+            scan,
+            rows,
+            call -> {
+              Object answer = call.forward();
+              return answer instanceof Batch batch
+                  ? batch(batch, rows, projection, columns, configuration)
+                  : answer;
+            });
+  }
+
+  private static Batch batch(
+      Batch target,
+      FileRows rows,
+      Schema projection,
+      StructType columns,
+      Configuration configuration) {
+    return ForwardingProxy.likeTarget(
+        Batch.class,
+        target,
+        rows,
+        call -> {
+          Object answer = call.forward();
+          if (!(answer instanceof PartitionReaderFactory factory)) return answer;
+          String name = factory.getClass().getSimpleName();
+          if (!name.equals(COLUMNAR) && !name.equals(ROW_WISE)) return answer;
+          ParquetReads reads =
+              ParquetReads.of(
+                  ClassicSessions.active(), columns, rows, name.equals(COLUMNAR), configuration);
+          return new RowRangeFactory(factory, reads, WantedColumns.of(projection));
+        });
+  }
+
+  private static String path(FileScanTask task) {
+    return new Path(task.file().location()).toString();
+  }
+}

@@ -1,0 +1,149 @@
+package lakesieve.rows;
+
+import java.io.IOException;
+import java.io.Serializable;
+import java.util.List;
+import lakesieve.files.FileRows;
+import lakesieve.spark.Scala;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.Path;
+import org.apache.parquet.HadoopReadOptions;
+import org.apache.parquet.format.converter.ParquetMetadataConverter;
+import org.apache.parquet.hadoop.ParquetFileReader;
+import org.apache.parquet.hadoop.metadata.FileMetaData;
+import org.apache.parquet.hadoop.util.HadoopInputFile;
+import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.broadcast.Broadcast;
+import org.apache.spark.paths.SparkPath;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.execution.datasources.FileFormat$;
+import org.apache.spark.sql.execution.datasources.PartitionedFile;
+import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.util.SerializableConfiguration;
+import scala.Function1;
+import scala.Tuple2;
+import scala.collection.Iterator;
+import scala.collection.immutable.Map;
+import scala.collection.immutable.Map$;
+
+/**
+ * Reads some rows of data files with Spark's Parquet reader, for a table format that has another
+ * reader of its own. Columns are found by their field ids.
+ */
+public final class ParquetReads implements Serializable {
+  private static final long serialVersionUID = 1;
+
+  private static final String BY_FIELD_ID = "spark.sql.parquet.fieldId.read.enabled";
+  // dates and timestamps are returned as they are in the file
+  private static final String REBASE = "datetimeRebaseMode";
+  private static final String REBASE_INT96 = "int96RebaseMode";
+  private static final String AS_IS = "CORRECTED";
+
+  // Scala's functions are not declared as serializable, but Spark's readers are
+  @SuppressWarnings("serial")
+  private final Function1<PartitionedFile, Iterator<InternalRow>> reader;
+
+  private final Broadcast<FileRows> rows;
+  private final Broadcast<SerializableConfiguration> configuration;
+
+  private ParquetReads(
+      Function1<PartitionedFile, Iterator<InternalRow>> reader,
+      Broadcast<FileRows> rows,
+      Broadcast<SerializableConfiguration> configuration) {
+    this.reader = reader;
+    this.rows = rows;
+    this.configuration = configuration;
+  }
+
+  /** Return why Spark's reader cannot read these columns in batches, or null. */
+  public static String problem(SparkSession spark, StructType columns) {
+    if (RowPredicate.installed() == null) return RowPredicate.problem();
+    boolean reads = new ParquetFileFormat().supportBatch(spark, columns);
+    return reads ? null : "Spark's vectorized Parquet reader is off, or there are too many columns";
+  }
+
+  /**
+   * Create the reads of a scan.
+   *
+   * @param columns with their field ids as metadata, see {@code parquet.field.id}
+   * @param batches whether to return batches, not rows
+   * @param files Hadoop's configuration by which the files are opened
+   */
+  public static ParquetReads of(
+      SparkSession spark,
+      StructType columns,
+      FileRows rows,
+      boolean batches,
+      Configuration files) {
+    Configuration conf = new Configuration(files);
+    SQLConf.get().getAllConfs().foreach(setting -> set(conf, setting));
+    conf.setBoolean(BY_FIELD_ID, true);
+    String returned = FileFormat$.MODULE$.OPTION_RETURNING_BATCH();
+    Map<String, String> options =
+        new Map.Map3<>(
+            returned, String.valueOf(batches), REBASE, AS_IS, REBASE_INT96, AS_IS);
+    var reader =
+        new RowRangeFormat(new ParquetFileFormat(), rows)
+            .buildReaderWithPartitionValues(
+                spark,
+                columns,
+                new StructType(),
+                columns,
+                Scala.seq(List.of()),
+                options,
+                conf);
+    JavaSparkContext context = JavaSparkContext.fromSparkContext(spark.sparkContext());
+    return new ParquetReads(
+        reader, context.broadcast(rows), context.broadcast(new SerializableConfiguration(conf)));
+  }
+
+  /** Set what Spark's reader is to know. File systems stay as the format sets them up. */
+  private static Object set(Configuration conf, Tuple2<String, String> setting) {
+    if (setting._1().startsWith("spark.")) conf.set(setting._1(), setting._2());
+    return null;
+  }
+
+  /** Return true for a file of which only some rows are read. */
+  public boolean isRestricted(String location, long size) {
+    return rows.value().ranges(new Path(location).toString(), size, 0) != null;
+  }
+
+  /** Return what the footer of a file says of its columns. */
+  public FileMetaData footer(String location) throws IOException {
+    return footer(location, configuration.value().value());
+  }
+
+  /** Return what the footer of a file says of its columns. */
+  public static FileMetaData footer(String location, Configuration configuration)
+      throws IOException {
+    var options =
+        HadoopReadOptions.builder(configuration)
+            .withMetadataFilter(ParquetMetadataConverter.SKIP_ROW_GROUPS)
+            .build();
+    var file = HadoopInputFile.fromPath(new Path(location), configuration);
+    try (ParquetFileReader reader = ParquetFileReader.open(file, options)) {
+      return reader.getFileMetaData();
+    }
+  }
+
+  /**
+   * Open a split of a file, and return its batches or its rows.
+   *
+   * @param size of the file, in bytes
+   */
+  public Iterator<?> open(String location, long start, long length, long size) {
+    return reader.apply(
+        new PartitionedFile(
+            InternalRow.empty(),
+            SparkPath.fromPath(new Path(location)),
+            start,
+            length,
+            new String[0],
+            0,
+            size,
+            Map$.MODULE$.empty()));
+  }
+}
