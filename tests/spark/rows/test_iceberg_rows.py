@@ -1,0 +1,207 @@
+"""Iceberg scans that read some rows of data files, beside the same queries without lakesieve."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+
+import lakesieve as ls
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pyspark.sql import SparkSession
+
+    from lakesieve.index.result import TablePruning
+
+PROPERTIES = {
+    "write.distribution-mode": "none",
+    "write.parquet.row-group-size-bytes": "16000",
+    "write.parquet.row-group-check-min-record-count": "50",
+    "write.parquet.row-group-check-max-record-count": "50",
+    "write.parquet.page-row-limit": "37",
+    "write.delete.mode": "merge-on-read",
+}
+# one column of each type that is read in row blocks; some values are null
+COLUMNS = {
+    "id": "id",
+    "part": "CAST(id % 3 AS INT)",
+    "flag": "id % 5 = 0",
+    "whole": "CAST(pmod(hash(id), 50) AS INT)",
+    "long": "IF(id % 4 = 0, NULL, xxhash64(id))",
+    "single": "CAST(id / 7 AS FLOAT)",
+    "double": "IF(id % 9 = 0, DOUBLE('NaN'), id / -3.0D)",
+    "day": "date_add(DATE '1500-01-01', CAST(id * 97 AS INT))",
+    "moment": "timestamp_seconds(-14000000000 + id * 7654321)",
+    "local": "CAST(timestamp_seconds(-14000000000 + id * 7654321) AS TIMESTAMP_NTZ)",
+    "word": "IF(id % 11 = 0, NULL, concat('word ', pmod(hash(id, 3), 30)))",
+    "bytes": "CAST(concat('b', id) AS BINARY)",
+    "small": "CAST(id / 8 AS DECIMAL(9, 3))",
+    "middle": "CAST(id / 8 AS DECIMAL(18, 3))",
+    "large": "CAST(id * 1000003 AS DECIMAL(38, 5))",
+}
+ROWS = 1_500
+
+
+@pytest.fixture
+def compare(spark: SparkSession) -> Callable[[str], list[TablePruning]]:
+    """Run a query without and with skipping, check equal rows, and return what was read."""
+
+    def run(query: str) -> list[TablePruning]:
+        ls.disable(spark)
+        expected = sorted(map(repr, spark.sql(query).collect()))
+        ls.enable(spark)
+        actual = sorted(map(repr, spark.sql(query).collect()))
+        assert actual == expected, query
+        return ls.last_pruning(spark)
+
+    return run
+
+
+@pytest.fixture(autouse=True)
+def off_again(spark: SparkSession) -> Iterator[None]:
+    """Leave a session without skipping."""
+    yield
+    ls.disable(spark)
+
+
+def create(
+    spark: SparkSession, table: str, *, partition: str = "", files: int = 2, **properties: str
+) -> None:
+    """Create a table with a column of each type in some files."""
+    columns = ", ".join(f"{made} AS {name}" for name, made in COLUMNS.items())
+    listed = ", ".join(
+        f"'{key}' = '{value}'"
+        for key, value in (PROPERTIES | {k.replace("_", "."): v for k, v in properties.items()}).items()
+    )
+    spark.sql(
+        f"CREATE TABLE {table} USING iceberg {partition} TBLPROPERTIES ({listed}) "
+        f"AS SELECT {columns} FROM range(0, {ROWS}, 1, {files})"
+    )
+
+
+def whole(pruned: list[TablePruning]) -> str:
+    """Return why files are read whole."""
+    return "; ".join(r.detail for p in pruned for r in p.reasons if r.code == "whole-files")
+
+
+def test_rows_of_two_indexes(
+    spark: SparkSession, table: str, compare: Callable[[str], list[TablePruning]]
+) -> None:
+    """Conditions on one and two indexes with other blocks read the wanted blocks, of all types."""
+    create(spark, table)
+    ls.create_index(table, "id", spark=spark, rows_per_block=50)
+    ls.create_index(table, "whole", spark=spark, rows_per_block=7)
+
+    (point,) = compare(f"SELECT * FROM {table} WHERE id = 777")
+    assert (point.rows_read, point.rows_total) == (50, 750)
+    assert not whole([point])
+    (both,) = compare(f"SELECT * FROM {table} WHERE id IN (3, 700, 1400) AND whole < 49")
+    assert both.rows_read is not None and both.rows_read < 150
+    compare(f"SELECT id, word FROM {table} WHERE id = 1499 OR whole = 7")
+    compare(f"SELECT count(*) FROM {table} WHERE whole = 7")
+    compare(f"SELECT input_file_name(), large FROM {table} WHERE id = 777")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_drawn_tables(
+    spark: SparkSession, table: str, compare: Callable[[str], list[TablePruning]], seed: int
+) -> None:
+    """Drawn conditions on drawn tables, with files that no index has seen, give the same rows."""
+    drawn = random.Random(seed)
+    partition = ["", "PARTITIONED BY (part)", "PARTITIONED BY (bucket(2, id))"][seed % 3]
+    create(spark, table, partition=partition, files=drawn.choice([1, 3]))
+    for column in drawn.sample(["id", "whole", "word", "small", "day"], 2):
+        ls.create_index(table, column, spark=spark, rows_per_block=drawn.choice([1, 13, 64, 400]))
+    if drawn.random() < 0.7:
+        spark.sql(f"INSERT INTO {table} SELECT * FROM {table} WHERE id % 17 = 3")
+    vectorized = drawn.choice(["true", "false"])
+    spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('read.parquet.vectorization.enabled' = '{vectorized}')")
+    columns = list(COLUMNS)
+    for _ in range(6):
+        wanted = ", ".join(drawn.sample(columns, drawn.randint(1, len(columns))))
+        first, second = (
+            drawn.choice(
+                [
+                    f"id = {drawn.randrange(ROWS)}",
+                    f"id IN ({', '.join(str(drawn.randrange(ROWS)) for _ in range(9))})",
+                    f"whole = {drawn.randrange(50)}",
+                    f"word = 'word {drawn.randrange(30)}'",
+                    "word IS NULL",
+                    f"small = {drawn.randrange(ROWS)}.125",
+                    f"day < DATE '{1500 + drawn.randrange(20)}-03-01'",
+                ]
+            )
+            for _ in range(2)
+        )
+        joined = drawn.choice([f"{first} AND {second}", f"{first} OR {second}", first])
+        compare(f"SELECT {wanted} FROM {table} WHERE {joined}")
+
+
+def test_files_that_iceberg_must_read(
+    spark: SparkSession, table: str, compare: Callable[[str], list[TablePruning]]
+) -> None:
+    """Files with deletes, changed columns and constants are read whole, and the report says why."""
+    create(spark, table, partition="PARTITIONED BY (part)", files=1)
+    ls.create_index(table, "id", spark=spark, rows_per_block=10)
+    query = f"SELECT id, word FROM {table} WHERE id = 30"
+
+    assert compare(query)[0].rows_read == 10
+    assert "partition column part" in whole(compare(query.replace("word", "part")))
+    assert "metadata column _pos" in whole(compare(query.replace("word", "_pos")))
+    spark.sql(f"ALTER TABLE {table} ALTER COLUMN whole TYPE BIGINT")
+    assert "whole has another type" in whole(compare(query.replace("word", "whole")))
+    spark.sql(f"ALTER TABLE {table} ADD COLUMN more STRUCT<a: INT>")
+    spark.sql(f"ALTER TABLE {table} ADD COLUMN late INT")
+    assert "more has the type" in whole(compare(query.replace("word", "more")))
+    assert "lack the column late" in whole(compare(query.replace("word", "late")))
+    spark.sql(f"INSERT INTO {table} SELECT *, named_struct('a', 1), 5 FROM (SELECT * EXCEPT (more, late) FROM {table}) WHERE id = 30")
+    compare(query.replace("word", "late"))
+    spark.sql(f"DELETE FROM {table} WHERE id = 33")
+    assert "deleted rows" in whole(compare(query))
+
+
+@pytest.mark.parametrize("version", ["2", "3"])
+def test_commands_and_deletes(
+    spark: SparkSession, table: str, compare: Callable[[str], list[TablePruning]], version: str
+) -> None:
+    """Commands change the same rows, whether they rewrite files or mark deleted rows."""
+    create(spark, table, format_version=version.replace("2", "2"))
+    ls.create_index(table, "id", spark=spark, rows_per_block=10)
+    ls.enable(spark)
+    spark.sql(f"DELETE FROM {table} WHERE id = 100")
+    spark.sql(f"UPDATE {table} SET word = 'new' WHERE id = 101")
+    spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('write.delete.mode' = 'copy-on-write')")
+    spark.sql(f"DELETE FROM {table} WHERE id = 1100")
+    source = f"(SELECT id, 'merged' AS word FROM {table} WHERE id IN (5, 900)) AS s"
+    spark.sql(f"MERGE INTO {table} AS t USING {source} ON t.id = s.id WHEN MATCHED THEN UPDATE SET word = s.word")
+
+    ls.disable(spark)
+    rows = {row.id: row.word for row in spark.table(table).collect()}
+    assert set(rows) == set(range(ROWS)) - {100, 1100}
+    assert (rows[101], rows[5], rows[900]) == ("new", "merged", "merged")
+    for key in (5, 100, 101, 102, 900, 1100, 1101):
+        compare(f"SELECT * FROM {table} WHERE id = {key}")
+
+
+def test_equal_scans_run_once_and_joins_are_right(
+    spark: SparkSession,
+    table: str,
+    compare: Callable[[str], list[TablePruning]],
+    by_default: None,
+) -> None:
+    """Scans of other rows are not mistaken for one another, with adaptive execution too."""
+    create(spark, table)
+    ls.create_index(table, "id", spark=spark, rows_per_block=10)
+
+    def part(low: int) -> str:
+        return f"(SELECT part, count(*) AS n FROM {table} WHERE id IN ({low}, {low + 1}, {low + 2}) GROUP BY part)"
+
+    both = f"SELECT * FROM {part(0)} a JOIN {part(0)} b USING (part) JOIN {part(50)} c USING (part)"
+    compare(both)
+    plan = spark.sql(both)._jdf.queryExecution().toString()
+    assert "ReusedExchange" in plan or "BroadcastExchange" in plan
+    compare(f"SELECT a.id, b.word FROM {table} a JOIN {table} b ON a.id = b.id WHERE a.id = 44")
+    compare(f"SELECT * FROM {table} WHERE id = (SELECT max(id) FROM {table} WHERE id IN (5, 6))")
