@@ -74,7 +74,9 @@ def create(
     columns = ", ".join(f"{made} AS {name}" for name, made in COLUMNS.items())
     listed = ", ".join(
         f"'{key}' = '{value}'"
-        for key, value in (PROPERTIES | {k.replace("_", "."): v for k, v in properties.items()}).items()
+        for key, value in (
+            PROPERTIES | {k.replace("_", "."): v for k, v in properties.items()}
+        ).items()
     )
     spark.sql(
         f"CREATE TABLE {table} USING iceberg {partition} TBLPROPERTIES ({listed}) "
@@ -98,8 +100,9 @@ def test_rows_of_two_indexes(
     (point,) = compare(f"SELECT * FROM {table} WHERE id = 777")
     assert (point.rows_read, point.rows_total) == (50, 750)
     assert not whole([point])
-    (both,) = compare(f"SELECT * FROM {table} WHERE id IN (3, 700, 1400) AND whole < 49")
-    assert both.rows_read is not None and both.rows_read < 150
+    (both,) = compare(f"SELECT * FROM {table} WHERE id IN (3, 700, 1400) AND whole < 3")
+    assert both.rows_read is not None
+    assert both.rows_read < 150
     compare(f"SELECT id, word FROM {table} WHERE id = 1499 OR whole = 7")
     compare(f"SELECT count(*) FROM {table} WHERE whole = 7")
     compare(f"SELECT input_file_name(), large FROM {table} WHERE id = 777")
@@ -118,7 +121,8 @@ def test_drawn_tables(
     if drawn.random() < 0.7:
         spark.sql(f"INSERT INTO {table} SELECT * FROM {table} WHERE id % 17 = 3")
     vectorized = drawn.choice(["true", "false"])
-    spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('read.parquet.vectorization.enabled' = '{vectorized}')")
+    setting = f"'read.parquet.vectorization.enabled' = '{vectorized}'"
+    spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ({setting})")
     columns = list(COLUMNS)
     for _ in range(6):
         wanted = ", ".join(drawn.sample(columns, drawn.randint(1, len(columns))))
@@ -149,16 +153,25 @@ def test_files_that_iceberg_must_read(
     query = f"SELECT id, word FROM {table} WHERE id = 30"
 
     assert compare(query)[0].rows_read == 10
-    assert "partition column part" in whole(compare(query.replace("word", "part")))
-    assert "metadata column _pos" in whole(compare(query.replace("word", "_pos")))
+    spark.sql(f"ALTER TABLE {table} RENAME COLUMN word TO text")
+    query = query.replace("word", "text")
+    assert compare(query)[0].rows_read == 10
+    spark.sql(f"ALTER TABLE {table} DROP COLUMN double")
+    spark.sql(f"ALTER TABLE {table} ADD COLUMN double DOUBLE")
+    assert "lack the column double" in whole(compare(query.replace("text", "double")))
+    assert "partition column part" in whole(compare(query.replace("text", "part")))
+    assert "metadata column _pos" in whole(compare(query.replace("text", "_pos")))
     spark.sql(f"ALTER TABLE {table} ALTER COLUMN whole TYPE BIGINT")
-    assert "whole has another type" in whole(compare(query.replace("word", "whole")))
+    assert "whole has another type" in whole(compare(query.replace("text", "whole")))
     spark.sql(f"ALTER TABLE {table} ADD COLUMN more STRUCT<a: INT>")
     spark.sql(f"ALTER TABLE {table} ADD COLUMN late INT")
-    assert "more has the type" in whole(compare(query.replace("word", "more")))
-    assert "lack the column late" in whole(compare(query.replace("word", "late")))
-    spark.sql(f"INSERT INTO {table} SELECT *, named_struct('a', 1), 5 FROM (SELECT * EXCEPT (more, late) FROM {table}) WHERE id = 30")
-    compare(query.replace("word", "late"))
+    assert "more has the type" in whole(compare(query.replace("text", "more")))
+    assert "lack the column late" in whole(compare(query.replace("text", "late")))
+    spark.sql(
+        f"INSERT INTO {table} SELECT * EXCEPT (more, late), named_struct('a', 1), 5 "
+        f"FROM {table} WHERE id = 30"
+    )
+    compare(query.replace("text", "late"))
     spark.sql(f"DELETE FROM {table} WHERE id = 33")
     assert "deleted rows" in whole(compare(query))
 
@@ -168,7 +181,7 @@ def test_commands_and_deletes(
     spark: SparkSession, table: str, compare: Callable[[str], list[TablePruning]], version: str
 ) -> None:
     """Commands change the same rows, whether they rewrite files or mark deleted rows."""
-    create(spark, table, format_version=version.replace("2", "2"))
+    create(spark, table, format_version=version)
     ls.create_index(table, "id", spark=spark, rows_per_block=10)
     ls.enable(spark)
     spark.sql(f"DELETE FROM {table} WHERE id = 100")
@@ -176,7 +189,10 @@ def test_commands_and_deletes(
     spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('write.delete.mode' = 'copy-on-write')")
     spark.sql(f"DELETE FROM {table} WHERE id = 1100")
     source = f"(SELECT id, 'merged' AS word FROM {table} WHERE id IN (5, 900)) AS s"
-    spark.sql(f"MERGE INTO {table} AS t USING {source} ON t.id = s.id WHEN MATCHED THEN UPDATE SET word = s.word")
+    spark.sql(
+        f"MERGE INTO {table} AS t USING {source} ON t.id = s.id "
+        "WHEN MATCHED THEN UPDATE SET word = s.word"
+    )
 
     ls.disable(spark)
     rows = {row.id: row.word for row in spark.table(table).collect()}
@@ -197,7 +213,8 @@ def test_equal_scans_run_once_and_joins_are_right(
     ls.create_index(table, "id", spark=spark, rows_per_block=10)
 
     def part(low: int) -> str:
-        return f"(SELECT part, count(*) AS n FROM {table} WHERE id IN ({low}, {low + 1}, {low + 2}) GROUP BY part)"
+        ids = f"{low}, {low + 1}, {low + 2}"
+        return f"(SELECT part, count(*) AS n FROM {table} WHERE id IN ({ids}) GROUP BY part)"
 
     both = f"SELECT * FROM {part(0)} a JOIN {part(0)} b USING (part) JOIN {part(50)} c USING (part)"
     compare(both)

@@ -94,8 +94,7 @@ public final class ForwardingProxy {
   }
 
   /** Answers the calls of a proxy that is compared by its object and its key. */
-  private record Likeness(Object target, Object key, Answers answers)
-      implements InvocationHandler {
+  private record Likeness(Object target, Object key, Answers answers) implements InvocationHandler {
     @Override
     public Object invoke(Object self, Method method, Object[] arguments) throws Throwable {
       return switch (method.getName()) {

@@ -15,8 +15,8 @@ import org.slf4j.LoggerFactory;
 import scala.collection.Iterator;
 
 /**
- * Makes the readers of executors. Spark's Parquet reader reads the files of which only some rows are
- * wanted, and Iceberg's own reader reads all other files.
+ * Makes the readers of executors. Spark's Parquet reader reads the files of which only some rows
+ * are wanted, and Iceberg's own reader reads all other files.
  */
 final class RowRangeFactory implements PartitionReaderFactory {
   private static final long serialVersionUID = 1;

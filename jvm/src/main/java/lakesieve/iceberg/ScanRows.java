@@ -21,8 +21,8 @@ final class ScanRows {
    *
    * @return the rows, or null where all rows of all files are read
    */
-  synchronized FileRows restrict(
-      Scan scan, List<? extends PartitionScanTask> kept, KeepSet keep) throws Exception {
+  synchronized FileRows restrict(Scan scan, List<? extends PartitionScanTask> kept, KeepSet keep)
+      throws Exception {
     TaskRows.Choice choice = TaskRows.restrict(scan, kept, keep, of(scan));
     for (Reference<?> gone = collected.poll(); gone != null; gone = collected.poll()) {
       choices.remove(gone);

@@ -48,7 +48,8 @@ final class SparkPartitions {
         Object value = field.get(partition);
         arguments.add(
             field.getName().equals(GROUP)
-                ? new BaseScanTaskGroup<>(((ScanTaskGroup<?>) value).groupingKey(), List.copyOf(tasks))
+                ? new BaseScanTaskGroup<>(
+                    ((ScanTaskGroup<?>) value).groupingKey(), List.copyOf(tasks))
                 : value);
       }
       return (InputPartition) constructor.newInstance(arguments.toArray());

@@ -115,7 +115,8 @@ final class TaskRows {
   private List<String> reasons() {
     List<String> reasons = new ArrayList<>();
     problems.forEach(
-        (why, files) -> reasons.add(files == 1 ? "1 data file: " + why : files + " data files: " + why));
+        (why, files) ->
+            reasons.add(files == 1 ? "1 data file: " + why : files + " data files: " + why));
     return reasons;
   }
 

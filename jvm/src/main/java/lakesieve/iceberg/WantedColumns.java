@@ -20,7 +20,8 @@ import org.apache.spark.sql.types.StructType;
  * The columns that a scan reads, where Spark's Parquet reader returns the same values as Iceberg's.
  *
  * <p>That is so for columns of simple types that are in the file under their field ids, with the
- * type that Iceberg writes for the table's own type. Nothing is converted, and nothing is filled in.
+ * type that Iceberg writes for the table's own type. Nothing is converted, and nothing is filled
+ * in.
  */
 final class WantedColumns implements Serializable {
   private static final long serialVersionUID = 1;
@@ -47,7 +48,8 @@ final class WantedColumns implements Serializable {
   private record ParquetType(String primitive, int length, String annotation)
       implements Serializable {
     static ParquetType of(PrimitiveTypeName primitive, LogicalTypeAnnotation annotation) {
-      return new ParquetType(primitive.name(), 0, annotation == null ? null : annotation.toString());
+      return new ParquetType(
+          primitive.name(), 0, annotation == null ? null : annotation.toString());
     }
 
     static ParquetType of(PrimitiveType type) {

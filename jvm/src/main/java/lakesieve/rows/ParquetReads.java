@@ -73,28 +73,17 @@ public final class ParquetReads implements Serializable {
    * @param files Hadoop's configuration by which the files are opened
    */
   public static ParquetReads of(
-      SparkSession spark,
-      StructType columns,
-      FileRows rows,
-      boolean batches,
-      Configuration files) {
+      SparkSession spark, StructType columns, FileRows rows, boolean batches, Configuration files) {
     Configuration conf = new Configuration(files);
     SQLConf.get().getAllConfs().foreach(setting -> set(conf, setting));
     conf.setBoolean(BY_FIELD_ID, true);
     String returned = FileFormat$.MODULE$.OPTION_RETURNING_BATCH();
     Map<String, String> options =
-        new Map.Map3<>(
-            returned, String.valueOf(batches), REBASE, AS_IS, REBASE_INT96, AS_IS);
+        new Map.Map3<>(returned, String.valueOf(batches), REBASE, AS_IS, REBASE_INT96, AS_IS);
     var reader =
         new RowRangeFormat(new ParquetFileFormat(), rows)
             .buildReaderWithPartitionValues(
-                spark,
-                columns,
-                new StructType(),
-                columns,
-                Scala.seq(List.of()),
-                options,
-                conf);
+                spark, columns, new StructType(), columns, Scala.seq(List.of()), options, conf);
     JavaSparkContext context = JavaSparkContext.fromSparkContext(spark.sparkContext());
     return new ParquetReads(
         reader, context.broadcast(rows), context.broadcast(new SerializableConfiguration(conf)));

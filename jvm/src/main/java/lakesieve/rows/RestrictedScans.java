@@ -11,8 +11,8 @@ import org.apache.spark.sql.connector.read.Scan;
 /**
  * Scans of connectors that read only some rows of their files, by identity.
  *
- * <p>Logical plans keep the scan of the table format, so all rules see the scan that they know. Only
- * the physical plan has the scan that reads fewer rows.
+ * <p>Logical plans keep the scan of the table format, so all rules see the scan that they know.
+ * Only the physical plan has the scan that reads fewer rows.
  */
 public final class RestrictedScans {
   private static final Map<IdentitySet.Ref, UnaryOperator<Scan>> SCANS = new HashMap<>();
