@@ -42,4 +42,20 @@ class ForwardingProxyTest {
     assertNotEquals(one, TARGET);
     assertEquals(2, both.size());
   }
+
+  /** Proxies with equal targets are equal if they change the same. */
+  @Test
+  void comparesTargetsAndKeys() {
+    Object one = like(List.of("a"), "key");
+
+    assertEquals(one, like(List.of("a"), "key"));
+    assertEquals(one.hashCode(), like(List.of("a"), "key").hashCode());
+    assertNotEquals(one, like(List.of("a"), "other"));
+    assertNotEquals(one, like(List.of("b"), "key"));
+    assertNotEquals(one, List.of("a"));
+  }
+
+  private static Object like(List<String> target, String key) {
+    return ForwardingProxy.likeTarget(List.class, target, key, ForwardingProxy.Call::forward);
+  }
 }
