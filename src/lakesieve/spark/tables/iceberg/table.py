@@ -42,7 +42,7 @@ class IcebergTable:
     """
 
     row_positions = True
-    reads_row_blocks = False
+    reads_row_blocks = True
 
     def __init__(
         self,

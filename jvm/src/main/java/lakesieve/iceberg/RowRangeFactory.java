@@ -1,6 +1,7 @@
 package lakesieve.iceberg;
 
 import java.io.IOException;
+import java.util.List;
 import lakesieve.rows.ParquetReads;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.ScanTask;
@@ -12,7 +13,6 @@ import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.slf4j.LoggerFactory;
-import scala.collection.Iterator;
 
 /**
  * Makes the readers of executors. Spark's Parquet reader reads the files of which only some rows
@@ -39,14 +39,19 @@ final class RowRangeFactory implements PartitionReaderFactory {
   @Override
   public PartitionReader<InternalRow> createReader(InputPartition partition) {
     return isRestricted(partition)
-        ? new RowRangeTasks<>(partition, iceberg::createReader, this::open)
+        ? new RowRangeTasks<>(
+            partition, iceberg::createReader, this::open, ColumnarBatch::rowIterator)
         : iceberg.createReader(partition);
   }
 
   @Override
   public PartitionReader<ColumnarBatch> createColumnarReader(InputPartition partition) {
     return isRestricted(partition)
-        ? new RowRangeTasks<>(partition, iceberg::createColumnarReader, this::open)
+        ? new RowRangeTasks<>(
+            partition,
+            iceberg::createColumnarReader,
+            this::open,
+            batch -> List.of(batch).iterator())
         : iceberg.createColumnarReader(partition);
   }
 
@@ -57,18 +62,21 @@ final class RowRangeFactory implements PartitionReaderFactory {
 
   private boolean isRestricted(ScanTask task) {
     return task instanceof FileScanTask own
-        && TaskRows.problem(own) == null
+        && TaskRows.problem(own, columns) == null
         && reads.isRestricted(own.file().location(), own.file().fileSizeInBytes());
   }
 
   /** Open a file of which only some rows are wanted; null for a file that Iceberg must read. */
-  private Iterator<?> open(ScanTask task) {
+  private TaskBatches open(ScanTask task) {
     if (!isRestricted(task)) return null;
     FileScanTask own = task.asFileScanTask();
     String location = own.file().location();
     try {
       if (columns.problem(reads.footer(location)) != null) return null;
-      return reads.open(location, own.start(), own.length(), own.file().fileSizeInBytes());
+      var deleted = TaskBatches.deleted(own, reads.configuration());
+      long size = own.file().fileSizeInBytes();
+      return new TaskBatches(
+          own, columns, deleted, reads.open(location, own.start(), own.length(), size));
     } catch (IOException | RuntimeException e) {
       TaskContext context = TaskContext.get();
       if (e instanceof RuntimeException failure && context != null && context.isInterrupted()) {

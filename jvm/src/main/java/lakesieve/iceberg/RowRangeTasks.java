@@ -1,7 +1,8 @@
 package lakesieve.iceberg;
 
-import java.io.Closeable;
 import java.io.IOException;
+import java.util.Collections;
+import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -12,7 +13,7 @@ import org.apache.spark.rdd.InputFileBlockHolder;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReader;
-import scala.collection.Iterator;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /**
  * Reads the tasks of one partition, one after another, in their order.
@@ -20,17 +21,21 @@ import scala.collection.Iterator;
  * @param <T> what is returned: rows or batches
  */
 final class RowRangeTasks<T> implements PartitionReader<T> {
-  // the name of Iceberg's metric for the splits that were read
+  // the names of Iceberg's metrics for the splits that were read and the rows that are deleted
   private static final String SPLITS = "numSplits";
+  private static final String DELETED = "numDeletes";
 
   private final InputPartition partition;
   private final Function<InputPartition, PartitionReader<T>> iceberg;
-  private final Function<ScanTask, Iterator<?>> opened;
-  private final java.util.Iterator<? extends ScanTask> tasks;
+  private final Function<ScanTask, TaskBatches> opened;
+  private final Function<ColumnarBatch, Iterator<T>> returned;
+  private final Iterator<? extends ScanTask> tasks;
   private final Map<String, Long> metrics = new LinkedHashMap<>();
   // at most one of these two reads the current task
   private PartitionReader<T> whole;
-  private Iterator<?> some;
+  private TaskBatches some;
+  // what is left of the current batch
+  private Iterator<T> batch = Collections.emptyIterator();
   private T current;
 
   /**
@@ -38,25 +43,30 @@ final class RowRangeTasks<T> implements PartitionReader<T> {
    *
    * @param iceberg makes Iceberg's reader of a partition
    * @param opened opens a task of which only some rows are read, or returns null
+   * @param returned makes of a batch what is returned
    */
   RowRangeTasks(
       InputPartition partition,
       Function<InputPartition, PartitionReader<T>> iceberg,
-      Function<ScanTask, Iterator<?>> opened) {
+      Function<ScanTask, TaskBatches> opened,
+      Function<ColumnarBatch, Iterator<T>> returned) {
     this.partition = partition;
     this.iceberg = iceberg;
     this.opened = opened;
+    this.returned = returned;
     this.tasks = SparkPartitions.group(partition).tasks().iterator();
   }
 
   @Override
-  // Spark's reader returns what it was made for
-  @SuppressWarnings("unchecked")
   public boolean next() throws IOException {
     while (true) {
-      if (some != null && some.hasNext()) {
-        current = (T) some.next();
+      if (batch.hasNext()) {
+        current = batch.next();
         return true;
+      }
+      if (some != null && some.hasNext()) {
+        batch = returned.apply(some.next());
+        continue;
       }
       if (whole != null && whole.next()) {
         current = whole.get();
@@ -87,14 +97,18 @@ final class RowRangeTasks<T> implements PartitionReader<T> {
 
   private void closeTask() throws IOException {
     PartitionReader<T> reader = whole;
-    Iterator<?> rows = some;
+    TaskBatches batches = some;
     whole = null;
     some = null;
+    batch = Collections.emptyIterator();
     if (reader != null) {
       for (CustomTaskMetric metric : reader.currentMetricsValues()) add(metrics, metric);
       reader.close();
     }
-    if (rows instanceof Closeable file) file.close();
+    if (batches != null) {
+      metrics.merge(DELETED, batches.deletedRows(), Long::sum);
+      batches.close();
+    }
   }
 
   @Override

@@ -2,10 +2,8 @@ package lakesieve.iceberg;
 
 import java.io.IOException;
 import java.util.ArrayList;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.TreeMap;
 import java.util.function.UnaryOperator;
 import lakesieve.files.FileRows;
@@ -16,6 +14,8 @@ import lakesieve.rows.RestrictedScans;
 import lakesieve.spark.ClassicSessions;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
+import org.apache.iceberg.DeleteFile;
+import org.apache.iceberg.FileContent;
 import org.apache.iceberg.FileFormat;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.PartitionScanTask;
@@ -27,7 +27,6 @@ import org.apache.iceberg.types.Types;
 import org.apache.spark.sql.connector.read.Batch;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.Scan;
-import org.apache.spark.sql.types.StructType;
 
 /**
  * The rows that a scan reads of some of its files, with Spark's Parquet reader in the place of
@@ -37,31 +36,28 @@ final class TaskRows {
   /** What is known of a scan of which only some rows are read. */
   record Choice(FileRows rows, List<String> problems) {}
 
-  private static final String COLUMNAR = "SparkColumnarReaderFactory";
-  private static final String ROW_WISE = "SparkRowReaderFactory";
+  private static final List<String> FACTORIES =
+      List.of("SparkColumnarReaderFactory", "SparkRowReaderFactory");
   // reading the footers of more files would take longer than the report is worth
   private static final int FOOTERS = 20;
 
-  private final Schema projection;
-  private final StructType columns;
+  private final WantedColumns columns;
   private final Configuration configuration;
-  private final Set<Integer> ids = new HashSet<>();
   private final Map<String, Integer> problems = new TreeMap<>();
   private final FileRows rows = new FileRows();
   private final String problem;
   private final boolean isInDoubt;
   private int footers = 0;
 
-  private TaskRows(Scan scan) throws Exception {
+  private TaskRows(Scan scan, FileScanTask first) throws Exception {
     Table table = SparkScans.table(scan);
-    projection = SparkScans.projection(scan);
-    projection.columns().forEach(field -> ids.add(field.fieldId()));
-    columns = WantedColumns.withIds(projection, scan.readSchema());
+    Schema projection = SparkScans.projection(scan);
+    columns = WantedColumns.of(table, projection, scan.readSchema(), first);
     configuration =
         table.io() != null && table.io().getClass() == HadoopFileIO.class
             ? ((HadoopFileIO) table.io()).conf()
             : null;
-    problem = problemOfScan();
+    problem = problemOfScan(projection);
     isInDoubt = isInDoubt(table, projection);
   }
 
@@ -89,7 +85,7 @@ final class TaskRows {
         ranges = RowRanges.intersection(ranges, before.ranges(path(task)));
       }
       if (ranges == null) continue;
-      if (choice == null) choice = new TaskRows(scan);
+      if (choice == null) choice = new TaskRows(scan, task);
       choice.add(task, ranges);
     }
     if (choice == null) {
@@ -102,8 +98,7 @@ final class TaskRows {
   }
 
   private void add(FileScanTask task, long[] ranges) {
-    String why = problem != null ? problem : problem(task);
-    if (why == null) why = problemOfPartition(task);
+    String why = problem != null ? problem : problem(task, columns);
     if (why == null && isInDoubt) why = problemOfFooter(task);
     if (why != null) {
       problems.merge(why, 1, Integer::sum);
@@ -120,26 +115,24 @@ final class TaskRows {
     return reasons;
   }
 
-  /** Return why Iceberg must read a file, or null. */
-  static String problem(FileScanTask task) {
+  /** Return why Iceberg must read these columns of a file, or null. */
+  static String problem(FileScanTask task, WantedColumns columns) {
     if (task.file().format() != FileFormat.PARQUET) return "the format is " + task.file().format();
     if (task.file().keyMetadata() != null) return "they are encrypted";
-    return task.deletes().isEmpty() ? null : "they have deleted rows";
+    for (DeleteFile deletes : task.deletes()) {
+      if (deletes.content() != FileContent.POSITION_DELETES) return "they have equality deletes";
+      if (deletes.keyMetadata() != null) return "their deletes are encrypted";
+    }
+    return columns.isPartitionedLike(task) ? null : "they are partitioned by other columns";
   }
 
-  private String problemOfScan() {
+  private String problemOfScan(Schema projection) {
     if (configuration == null) return "Hadoop's file systems do not open them";
     String why = WantedColumns.problem(projection);
-    return why != null ? why : ParquetReads.problem(ClassicSessions.active(), columns);
-  }
-
-  /** Iceberg takes the values of identity partitions from its metadata. */
-  private String problemOfPartition(FileScanTask task) {
-    return task.spec().fields().stream()
-        .filter(field -> field.transform().isIdentity() && ids.contains(field.sourceId()))
-        .map(field -> "the partition column " + field.name() + " is read")
-        .findFirst()
-        .orElse(null);
+    if (why != null) return why;
+    return columns.areConstant()
+        ? "no column of them is read"
+        : ParquetReads.problem(ClassicSessions.active(), columns.inFile());
   }
 
   /** True if files may lack a column, or have another type than the table. */
@@ -157,8 +150,7 @@ final class TaskRows {
   private String problemOfFooter(FileScanTask task) {
     if (footers++ >= FOOTERS) return "columns were added or changed, and there are many files";
     try {
-      return WantedColumns.of(projection)
-          .problem(ParquetReads.footer(task.file().location(), configuration));
+      return columns.problem(ParquetReads.footer(task.file().location(), configuration));
     } catch (IOException | RuntimeException e) {
       return "the footer cannot be read";
     }
@@ -166,11 +158,11 @@ final class TaskRows {
 
   /** Return what makes the scan that reads fewer rows. It must not refer to the scan. */
   private UnaryOperator<Scan> restriction() {
-    return restriction(rows, projection, columns, configuration);
+    return restriction(rows, columns, configuration);
   }
 
   private static UnaryOperator<Scan> restriction(
-      FileRows rows, Schema projection, StructType columns, Configuration configuration) {
+      FileRows rows, WantedColumns columns, Configuration configuration) {
     return scan ->
         ForwardingProxy.likeTarget(
             Scan.class,
@@ -179,17 +171,13 @@ final class TaskRows {
             call -> {
               Object answer = call.forward();
               return answer instanceof Batch batch
-                  ? batch(batch, rows, projection, columns, configuration)
+                  ? batch(batch, rows, columns, configuration)
                   : answer;
             });
   }
 
   private static Batch batch(
-      Batch target,
-      FileRows rows,
-      Schema projection,
-      StructType columns,
-      Configuration configuration) {
+      Batch target, FileRows rows, WantedColumns columns, Configuration configuration) {
     return ForwardingProxy.likeTarget(
         Batch.class,
         target,
@@ -197,12 +185,10 @@ final class TaskRows {
         call -> {
           Object answer = call.forward();
           if (!(answer instanceof PartitionReaderFactory factory)) return answer;
-          String name = factory.getClass().getSimpleName();
-          if (!name.equals(COLUMNAR) && !name.equals(ROW_WISE)) return answer;
+          if (!FACTORIES.contains(factory.getClass().getSimpleName())) return answer;
           ParquetReads reads =
-              ParquetReads.of(
-                  ClassicSessions.active(), columns, rows, name.equals(COLUMNAR), configuration);
-          return new RowRangeFactory(factory, reads, WantedColumns.of(projection));
+              ParquetReads.of(ClassicSessions.active(), columns.inFile(), rows, configuration);
+          return new RowRangeFactory(factory, reads, columns);
         });
   }
 

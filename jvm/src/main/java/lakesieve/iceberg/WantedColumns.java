@@ -4,167 +4,198 @@ import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
+import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.MetadataColumns;
+import org.apache.iceberg.PartitionField;
+import org.apache.iceberg.Partitioning;
 import org.apache.iceberg.Schema;
-import org.apache.iceberg.types.Types;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.spark.SparkUtil;
+import org.apache.iceberg.types.Types.NestedField;
+import org.apache.iceberg.types.Types.StructType;
+import org.apache.iceberg.util.PartitionUtil;
 import org.apache.parquet.hadoop.metadata.FileMetaData;
-import org.apache.parquet.schema.LogicalTypeAnnotation;
-import org.apache.parquet.schema.PrimitiveType;
-import org.apache.parquet.schema.PrimitiveType.PrimitiveTypeName;
-import org.apache.parquet.schema.Type;
-import org.apache.spark.sql.types.MetadataBuilder;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.Metadata;
 import org.apache.spark.sql.types.StructField;
-import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.vectorized.ColumnVector;
 
 /**
  * The columns that a scan reads, where Spark's Parquet reader returns the same values as Iceberg's.
  *
- * <p>That is so for columns of simple types that are in the file under their field ids, with the
- * type that Iceberg writes for the table's own type. Nothing is converted, and nothing is filled
- * in.
+ * <p>That is so for columns that are in the file under their field ids, with the type that Iceberg
+ * writes for the table's own type. Nothing is converted, and nothing is filled in. Other columns
+ * have one value in all rows of a file, or are the position of the row.
  */
 final class WantedColumns implements Serializable {
   private static final long serialVersionUID = 1;
 
   // Spark converts old dates in some of the files that it has written itself
   private static final String WRITTEN_BY_SPARK = "org.apache.spark.";
+  // the column that Spark's reader fills with the position of each row
+  private static final String POSITION = "_tmp_metadata_row_index";
+  private static final int POSITION_ID = MetadataColumns.ROW_POSITION.fieldId();
+  // the position and a number of the file
+  private static final int ROW_ID = MetadataColumns.ROW_ID.fieldId();
+  private static final Set<Integer> CONSTANT_METADATA =
+      Set.of(
+          MetadataColumns.FILE_PATH.fieldId(),
+          MetadataColumns.SPEC_ID.fieldId(),
+          MetadataColumns.PARTITION_COLUMN_ID,
+          MetadataColumns.LAST_UPDATED_SEQUENCE_NUMBER.fieldId());
 
-  private final List<Column> columns;
+  private final Schema projection;
+  private final org.apache.spark.sql.types.StructType returned;
+  private final Set<Integer> partitioning;
+  private final StructType partitionType;
 
-  /**
-   * One column.
-   *
-   * @param id its field id
-   * @param types the types of the file's column that are read without a conversion
-   */
-  private record Column(int id, String name, List<ParquetType> types) implements Serializable {}
-
-  /**
-   * A type of Parquet.
-   *
-   * @param length in bytes, 0 unless it is fixed
-   * @param annotation as Parquet spells it, or null
-   */
-  private record ParquetType(String primitive, int length, String annotation)
-      implements Serializable {
-    static ParquetType of(PrimitiveTypeName primitive, LogicalTypeAnnotation annotation) {
-      return new ParquetType(
-          primitive.name(), 0, annotation == null ? null : annotation.toString());
-    }
-
-    static ParquetType of(PrimitiveType type) {
-      boolean isFixed = type.getPrimitiveTypeName() == PrimitiveTypeName.FIXED_LEN_BYTE_ARRAY;
-      LogicalTypeAnnotation annotation = type.getLogicalTypeAnnotation();
-      return new ParquetType(
-          type.getPrimitiveTypeName().name(),
-          isFixed ? type.getTypeLength() : 0,
-          annotation == null ? null : annotation.toString());
-    }
+  private WantedColumns(
+      Schema projection,
+      org.apache.spark.sql.types.StructType returned,
+      Set<Integer> partitioning,
+      StructType partitionType) {
+    this.projection = projection;
+    this.returned = returned;
+    this.partitioning = partitioning;
+    this.partitionType = partitionType;
   }
 
-  private WantedColumns(List<Column> columns) {
-    this.columns = columns;
+  /**
+   * Describe the columns of a scan.
+   *
+   * @param returned the columns in the same order, as the scan returns them
+   * @param first a file of the scan; columns of files that are partitioned in another way differ
+   */
+  static WantedColumns of(
+      Table table,
+      Schema projection,
+      org.apache.spark.sql.types.StructType returned,
+      FileScanTask first) {
+    boolean asColumn = projection.findField(MetadataColumns.PARTITION_COLUMN_ID) != null;
+    StructType partitionType = asColumn ? Partitioning.partitionType(table) : null;
+    return new WantedColumns(projection, returned, partitioning(projection, first), partitionType);
   }
 
-  /** Return why not all columns of a scan are simple, or null. */
+  /** Return the columns whose values Iceberg takes from the metadata of a file. */
+  private static Set<Integer> partitioning(Schema projection, FileScanTask task) {
+    return task.spec().fields().stream()
+        .filter(field -> field.transform().isIdentity())
+        .map(PartitionField::sourceId)
+        .filter(id -> projection.findField(id) != null)
+        .collect(Collectors.toSet());
+  }
+
+  /** Return true for a file whose metadata has the values of the same columns, none in a struct. */
+  boolean isPartitionedLike(FileScanTask task) {
+    return partitioning.equals(partitioning(projection, task))
+        && partitioning.stream().allMatch(id -> projection.asStruct().field(id) != null);
+  }
+
+  /** Return true where no column is read from the files. */
+  boolean areConstant() {
+    return projection.columns().stream().noneMatch(this::isInFile);
+  }
+
+  /** Return why Spark's reader cannot give all columns of a scan, or null. */
   static String problem(Schema projection) {
-    if (projection.columns().isEmpty()) return "no column is read";
-    for (Types.NestedField field : projection.columns()) {
-      if (MetadataColumns.isMetadataColumn(field.fieldId())
-          || MetadataColumns.isMetadataColumn(field.name())) {
+    for (NestedField field : projection.columns()) {
+      int id = field.fieldId();
+      if (isMade(id)) continue;
+      if (MetadataColumns.isMetadataColumn(id) || MetadataColumns.isMetadataColumn(field.name())) {
         return "the metadata column " + field.name() + " is read";
       }
-      if (types(field.type()).isEmpty()) return field.name() + " has the type " + field.type();
+      if (!FileTypes.isSupported(field.type()))
+        return field.name() + " has the type " + field.type();
     }
     return null;
-  }
-
-  /** Return the columns of a scan without a {@link #problem}. */
-  static WantedColumns of(Schema projection) {
-    List<Column> columns = new ArrayList<>();
-    for (Types.NestedField field : projection.columns()) {
-      columns.add(new Column(field.fieldId(), field.name(), types(field.type())));
-    }
-    return new WantedColumns(columns);
   }
 
   /** Return why a file's columns are not the wanted ones, or null. */
   String problem(FileMetaData file) {
-    for (Map.Entry<String, String> entry : file.getKeyValueMetaData().entrySet()) {
-      if (entry.getKey().startsWith(WRITTEN_BY_SPARK)) return "they were not written by Iceberg";
+    for (String key : file.getKeyValueMetaData().keySet()) {
+      if (key.startsWith(WRITTEN_BY_SPARK)) return "they were not written by Iceberg";
     }
-    for (Column column : columns) {
-      Type found = null;
-      for (Type type : file.getSchema().getFields()) {
-        if (type.getId() == null || type.getId().intValue() != column.id()) continue;
-        if (found != null) return "two columns have the field id of " + column.name();
-        found = type;
+    for (NestedField field : projection.columns()) {
+      if (isMade(field.fieldId()) && FileTypes.field(file.getSchema(), field.fieldId()) != null) {
+        return "they have a column " + field.name();
       }
-      if (found == null) return "they lack the column " + column.name();
-      boolean isSame =
-          found.isPrimitive()
-              && !found.isRepetition(Type.Repetition.REPEATED)
-              && column.types().contains(ParquetType.of(found.asPrimitiveType()));
-      if (!isSame) return column.name() + " has another type in them than in the table";
+      if (!isInFile(field)) continue;
+      String why = FileTypes.problem(field, file.getSchema());
+      if (why != null) return why;
     }
     return null;
   }
 
+  /** Return true for a metadata column that is made here. */
+  private static boolean isMade(int id) {
+    return id == POSITION_ID || id == ROW_ID || CONSTANT_METADATA.contains(id);
+  }
+
+  /** Return true for a column that is read from the file. */
+  private boolean isInFile(NestedField field) {
+    return !isMade(field.fieldId()) && !partitioning.contains(field.fieldId());
+  }
+
   /**
-   * Return columns as Spark finds them by their field ids.
-   *
-   * @param read the columns in the same order, as the scan returns them
+   * Return the columns that are read from files, as Spark finds them by their field ids. The last
+   * one is the position of the row.
    */
-  static StructType withIds(Schema projection, StructType read) {
-    StructField[] fields = new StructField[read.length()];
-    for (int at = 0; at < fields.length; at++) {
-      StructField field = read.fields()[at];
-      int id = projection.columns().get(at).fieldId();
-      var metadata = new MetadataBuilder().putLong("parquet.field.id", id).build();
-      fields[at] = new StructField(field.name(), field.dataType(), true, metadata);
+  org.apache.spark.sql.types.StructType inFile() {
+    List<StructField> fields = new ArrayList<>();
+    for (int at = 0; at < returned.length(); at++) {
+      NestedField field = projection.columns().get(at);
+      if (isInFile(field)) fields.add(FileTypes.withIds(returned.fields()[at], field));
     }
-    return new StructType(fields);
+    fields.add(new StructField(POSITION, DataTypes.LongType, true, Metadata.empty()));
+    return new org.apache.spark.sql.types.StructType(fields.toArray(new StructField[0]));
   }
 
-  /** Return the types that files have for a type of Iceberg's; none where values may differ. */
-  private static List<ParquetType> types(org.apache.iceberg.types.Type type) {
-    return switch (type.typeId()) {
-      case BOOLEAN -> List.of(ParquetType.of(PrimitiveTypeName.BOOLEAN, null));
-      case INTEGER -> integers(PrimitiveTypeName.INT32, 32);
-      case LONG -> integers(PrimitiveTypeName.INT64, 64);
-      case FLOAT -> List.of(ParquetType.of(PrimitiveTypeName.FLOAT, null));
-      case DOUBLE -> List.of(ParquetType.of(PrimitiveTypeName.DOUBLE, null));
-      case DATE ->
-          List.of(ParquetType.of(PrimitiveTypeName.INT32, LogicalTypeAnnotation.dateType()));
-      case TIMESTAMP -> List.of(microseconds(((Types.TimestampType) type).shouldAdjustToUTC()));
-      case STRING ->
-          List.of(ParquetType.of(PrimitiveTypeName.BINARY, LogicalTypeAnnotation.stringType()));
-      case BINARY -> List.of(ParquetType.of(PrimitiveTypeName.BINARY, null));
-      case DECIMAL -> List.of(decimal((Types.DecimalType) type));
-      default -> List.of();
-    };
+  /**
+   * Return the columns of the scan that have one value in all rows of a file, and null for others.
+   * The row id has the value to which the position is added.
+   */
+  ColumnVector[] constants(FileScanTask task) {
+    Map<Integer, ?> values =
+        partitionType == null
+            ? PartitionUtil.constantsMap(task, SparkUtil::internalToSpark)
+            : PartitionUtil.constantsMap(task, partitionType, SparkUtil::internalToSpark);
+    ColumnVector[] constants = new ColumnVector[returned.length()];
+    for (int at = 0; at < constants.length; at++) {
+      NestedField field = projection.columns().get(at);
+      if (isInFile(field) || field.fieldId() == POSITION_ID) continue;
+      constants[at] =
+          Constants.vector(returned.fields()[at].dataType(), values.get(field.fieldId()));
+    }
+    return constants;
   }
 
-  private static List<ParquetType> integers(PrimitiveTypeName primitive, int bits) {
-    return List.of(
-        ParquetType.of(primitive, null),
-        ParquetType.of(primitive, LogicalTypeAnnotation.intType(bits, true)));
+  /**
+   * Return the columns of the scan for one batch of a file.
+   *
+   * @param constants see {@link #constants}
+   * @param read the columns of {@link #inFile}
+   * @param rows in the batch
+   */
+  ColumnVector[] returned(ColumnVector[] constants, ColumnVector[] read, int rows) {
+    ColumnVector[] all = constants.clone();
+    int next = 0;
+    for (int at = 0; at < all.length; at++) {
+      NestedField field = projection.columns().get(at);
+      if (field.fieldId() == POSITION_ID) {
+        all[at] = positions(read);
+      } else if (field.fieldId() == ROW_ID) {
+        all[at] = Constants.plus(all[at], positions(read), rows);
+      } else if (all[at] == null) {
+        all[at] = read[next++];
+      }
+    }
+    return all;
   }
 
-  private static ParquetType microseconds(boolean isAdjusted) {
-    return ParquetType.of(
-        PrimitiveTypeName.INT64,
-        LogicalTypeAnnotation.timestampType(isAdjusted, LogicalTypeAnnotation.TimeUnit.MICROS));
-  }
-
-  private static ParquetType decimal(Types.DecimalType type) {
-    int digits = type.precision();
-    LogicalTypeAnnotation annotation = LogicalTypeAnnotation.decimalType(type.scale(), digits);
-    if (digits <= 9) return ParquetType.of(PrimitiveTypeName.INT32, annotation);
-    if (digits <= 18) return ParquetType.of(PrimitiveTypeName.INT64, annotation);
-    int bytes = 1;
-    while (Math.pow(2, 8 * bytes - 1) < Math.pow(10, digits)) bytes++;
-    return new ParquetType(
-        PrimitiveTypeName.FIXED_LEN_BYTE_ARRAY.name(), bytes, annotation.toString());
+  /** Return the positions of a batch's rows in their file. */
+  ColumnVector positions(ColumnVector[] read) {
+    return read[read.length - 1];
   }
 }

@@ -22,6 +22,7 @@ import org.apache.spark.sql.execution.datasources.PartitionedFile;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.apache.spark.util.SerializableConfiguration;
 import scala.Function1;
 import scala.Tuple2;
@@ -69,17 +70,16 @@ public final class ParquetReads implements Serializable {
    * Create the reads of a scan.
    *
    * @param columns with their field ids as metadata, see {@code parquet.field.id}
-   * @param batches whether to return batches, not rows
    * @param files Hadoop's configuration by which the files are opened
    */
   public static ParquetReads of(
-      SparkSession spark, StructType columns, FileRows rows, boolean batches, Configuration files) {
+      SparkSession spark, StructType columns, FileRows rows, Configuration files) {
     Configuration conf = new Configuration(files);
     SQLConf.get().getAllConfs().foreach(setting -> set(conf, setting));
     conf.setBoolean(BY_FIELD_ID, true);
     String returned = FileFormat$.MODULE$.OPTION_RETURNING_BATCH();
     Map<String, String> options =
-        new Map.Map3<>(returned, String.valueOf(batches), REBASE, AS_IS, REBASE_INT96, AS_IS);
+        new Map.Map3<>(returned, "true", REBASE, AS_IS, REBASE_INT96, AS_IS);
     var reader =
         new RowRangeFormat(new ParquetFileFormat(), rows)
             .buildReaderWithPartitionValues(
@@ -102,7 +102,7 @@ public final class ParquetReads implements Serializable {
 
   /** Return what the footer of a file says of its columns. */
   public FileMetaData footer(String location) throws IOException {
-    return footer(location, configuration.value().value());
+    return footer(location, configuration());
   }
 
   /** Return what the footer of a file says of its columns. */
@@ -118,21 +118,30 @@ public final class ParquetReads implements Serializable {
     }
   }
 
+  /** Return Hadoop's configuration by which the files are opened. */
+  public Configuration configuration() {
+    return configuration.value().value();
+  }
+
   /**
-   * Open a split of a file, and return its batches or its rows.
+   * Open a split of a file, and return its batches.
    *
    * @param size of the file, in bytes
    */
-  public Iterator<?> open(String location, long start, long length, long size) {
-    return reader.apply(
-        new PartitionedFile(
-            InternalRow.empty(),
-            SparkPath.fromPath(new Path(location)),
-            start,
-            length,
-            new String[0],
-            0,
-            size,
-            Map$.MODULE$.empty()));
+  // Spark's reader declares rows, and returns batches
+  @SuppressWarnings("unchecked")
+  public Iterator<ColumnarBatch> open(String location, long start, long length, long size) {
+    Iterator<?> batches =
+        reader.apply(
+            new PartitionedFile(
+                InternalRow.empty(),
+                SparkPath.fromPath(new Path(location)),
+                start,
+                length,
+                new String[0],
+                0,
+                size,
+                Map$.MODULE$.empty()));
+    return (Iterator<ColumnarBatch>) batches;
   }
 }
