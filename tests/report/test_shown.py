@@ -71,6 +71,15 @@ def test_scans_are_a_small_table() -> None:
     assert repr(ShownList()) == "none"
 
 
+def test_scans_of_row_blocks() -> None:
+    """If rows are skipped, the table says how many rows of these files are read."""
+    rows = replace(SCAN, rows_total=5000, rows_read=100)
+    head, first, second = repr(ShownList([rows, SCAN])).splitlines()
+    assert head.split()[4:8] == ["indexed", "rows", "read", "index"]
+    assert "100 of 5,000 rows  customer" in first
+    assert second.split()[3:6] == ["1", "all", "customer"]
+
+
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: type(row).__name__)
 def test_one_row_and_many(row: object) -> None:
     """A result that is a row of a table is shown alone, too."""

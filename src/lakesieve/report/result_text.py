@@ -103,7 +103,7 @@ def _why(reason: Reason, table: str) -> list[Text]:
     return [*lines, Text(f"  → {step}")] if step else lines
 
 
-def _rows(found: FileMatches) -> str:
+def _rows(found: FileMatches | TablePruning) -> str:
     return f"{count(found.rows_read or 0)} of {plural(found.rows_total or 0, 'row')}"
 
 
@@ -199,6 +199,8 @@ def _(result: list) -> RenderableType:  # type: ignore[type-arg]
     headings, cells = TABLES[kind]
     if kind is IndexInfo and any(info.live_files is not None for info in result):
         headings, cells = _STATES
+    if kind is TablePruning and any(scan.rows_read is not None for scan in result):
+        headings, cells = _SCANS_OF_ROWS
     rows = table_of(headings, map(cells, result))
     if kind is not TablePruning:
         return rows
@@ -253,6 +255,12 @@ def _pruning(scan: TablePruning) -> tuple[str | Text, ...]:
     )
 
 
+def _pruning_with_rows(scan: TablePruning) -> tuple[str | Text, ...]:
+    table, *files, index, condition, reasons = _pruning(scan)
+    rows = "all" if scan.rows_read is None else _rows(scan)
+    return (table, *files, rows, index, condition, reasons)
+
+
 def _table(info: TableInfo) -> tuple[str, ...]:
     indexes = "none" if info.error is None else f"unknown: {info.error}"
     return info.name, info.format or "unknown", ", ".join(info.indexes) or indexes
@@ -268,6 +276,11 @@ _STATES = (
         *("rows>", "keys>", "size>", "bits a row>"),
     ),
     _state,
+)
+
+_SCANS_OF_ROWS = (
+    ("table", "files>", "read>", "not indexed>", "rows read>", "index", "condition", "reasons"),
+    _pruning_with_rows,
 )
 
 TABLES: dict[type, tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]] = {
