@@ -10,6 +10,7 @@ from tests.depth import depth
 from tests.kit.alike import check_queries, views_of
 from tests.kit.generated import COLUMNS, FILES, predicate, rows_of
 from tests.spark.layouts import LAYOUTS, Layout, written
+from tests.spark.mixed_indexes import mixed_indexes
 from tests.spark.settings import MANY_FILES, NEWEST
 
 import lakesieve as ls
@@ -51,7 +52,7 @@ def versions(spark: SparkSession, layout: Layout) -> Iterator[list[str]]:
     rows.writeTo(name).append()
     if layout.deletes:
         spark.sql(f"DELETE FROM {name} WHERE id % 10 = 3")
-    ls.create_indexes(name, [[column] for column in layout.indexed], spark=spark)
+    mixed_indexes(spark, name, [[column] for column in layout.indexed])
     snapshots = [f"{name} VERSION AS OF {_head(spark, name)}"]
     spark.sql(f"ALTER TABLE {name} CREATE TAG old")
     spark.sql(f"ALTER TABLE {name} CREATE BRANCH side")

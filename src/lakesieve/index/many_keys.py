@@ -111,6 +111,12 @@ class KeyMatches:
         return _keeping(self._index, matches)
 
 
+def keep_files_of_keys(index: OpenedIndex, keys: GivenKeys) -> KeepTree:
+    """Return a plan of the files and rows that may hold one of the keys."""
+    codes = _codes_of(keys, keys.values).codes
+    return KeyMatches(index, codes, is_prefix=keys.is_prefix).plan()
+
+
 def keep_some_files(index: OpenedIndex, numbers: np.ndarray) -> KeepTree:
     """Return a plan that keeps some of the files that an index covers, and all uncovered files."""
     keep = np.zeros(len(index.paths()), bool)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.depth import depth
 from tests.spark.commands.kit import KINDS, Model, SqlTable
+from tests.spark.mixed_indexes import mixed_indexes
 
 import lakesieve as ls
 
@@ -65,7 +66,7 @@ def test_the_table_is_what_the_model_says(
 
     for _ in range(6):
         run(model.insert())
-    indexes = ls.create_indexes(table.name, [["k"], ["s"]], spark=spark)
+    indexes = mixed_indexes(spark, table.name, [["k"], ["s"]], rows=2)
     ls.enable(spark)
     versions: list[tuple[int, dict[int, Row]]] = []
     total = read = 0

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.kit.generated import COLUMNS, predicate, rows_of
 from tests.spark.commands.kit import KINDS, SqlTable
+from tests.spark.mixed_indexes import mixed_indexes
 
 import lakesieve as ls
 
@@ -44,7 +45,7 @@ def twins(
         table.create(", ".join(f"{f.name} {f.dataType.simpleString()}" for f in rows.schema))
         rows.writeTo(table.name).append()
         made.append(table)
-    ls.create_indexes(made[1].name, [[column] for column in INDEXED], spark=spark)
+    mixed_indexes(spark, made[1].name, [[column] for column in INDEXED])
     yield made[0], made[1]
     ls.disable(spark)
     for table in made:

@@ -6,6 +6,7 @@ import random
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.spark.mixed_indexes import mixed_indexes
 
 import lakesieve as ls
 from lakesieve.errors import InvalidInputError, NotFoundError, UnsupportedError
@@ -42,7 +43,7 @@ def people(spark: SparkSession, request: pytest.FixtureRequest, tmp_path: Path) 
     spark.sql(f"CREATE TABLE {name} ({columns}) {KINDS[kind]} {location}")
     rows = "SELECT id, CAST(id % 3 AS INT), concat('ü', id), 0 FROM range(0, 200, 1, 8)"
     spark.sql(f"INSERT INTO {name} {rows}")
-    ls.create_indexes(name, [["id"], ["region", "s"]], spark=spark)
+    mixed_indexes(spark, name, [["id"], ["region", "s"]])
     yield name
     spark.sql(f"DROP TABLE {name}")
 

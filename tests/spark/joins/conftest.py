@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.kit.generated import COLUMNS, FILES, ROWS
+from tests.spark.mixed_indexes import mixed_indexes
 
 import lakesieve as ls
 
@@ -31,7 +32,7 @@ def big(spark: SparkSession) -> Iterator[str]:
     rows = spark.range(0, ROWS, 1, FILES).selectExpr("id", *columns)
     rows.writeTo(BIG).append()
     singles = [[column] for column in (*TYPED, "st.k")]
-    ls.create_indexes(BIG, [*singles, ["i", "s"]], spark=spark)
+    mixed_indexes(spark, BIG, [*singles, ["i", "s"]])
     spark.sql(f"ALTER TABLE {BIG} CREATE TAG old")
     some = ", ".join(TYPED)
     spark.sql(f"INSERT INTO {BIG} SELECT id + 100000, {some}, st FROM {BIG} WHERE id % 40 = 4")

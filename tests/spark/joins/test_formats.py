@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.spark.drivers import DRIVERS
+from tests.spark.mixed_indexes import mixed_indexes
 
 import lakesieve as ls
 
@@ -45,7 +46,7 @@ def test_keys_skip_files(
     )
     driver.create(rows)
     driver.append(rows)
-    ls.create_indexes(driver.name, [["k"], ["s"]], spark=spark)
+    mixed_indexes(spark, driver.name, [["k"], ["s"]])
     spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
     try:
         for query in QUERIES:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
 from tests.spark.keys.test_locate import COLUMNS
+from tests.spark.mixed_indexes import mixed_indexes
 
 import lakesieve as ls
 from lakesieve.errors import InvalidInputError, NotFoundError
@@ -32,7 +33,7 @@ def made(
     """A table whose index has not seen all files, and how SQL names it; some rows are deleted."""
     if form == "parquet":
         spark.sql(sql.format(0, 1600, 8)).write.parquet(str(folder))
-        ls.create_indexes(f"parquet:{folder}", INDEXED, spark=spark)
+        mixed_indexes(spark, f"parquet:{folder}", INDEXED)
         spark.sql(sql.format(1600, 1700, 2)).write.mode("append").parquet(str(folder))
         yield f"parquet:{folder}", f"parquet.`{folder}`"
         return
@@ -47,7 +48,7 @@ def made(
         f"CREATE TABLE {table} USING {form} {location} TBLPROPERTIES ({properties}) AS "
         + sql.format(0, 1600, 8)
     )
-    ls.create_indexes(table, INDEXED, spark=spark)
+    mixed_indexes(spark, table, INDEXED)
     spark.sql(f"DELETE FROM {table} WHERE id % 5 = 1")
     spark.sql(f"INSERT INTO {table} {sql.format(1600, 1700, 2)}")
     yield table, table
@@ -145,6 +146,26 @@ def test_keys_in_memory_have_the_same_answers(spark: SparkSession, events: tuple
     assert [answer[value] for value in values] == absent
     alone = ls.open_index(without_session(spark, table), "i")
     assert alone.contains(keys, confirm=True).absent.to_pylist() == absent
+
+
+@pytest.mark.parametrize("in_memory", [True, False], ids=["memory", "frame"])
+def test_only_blocks_of_possible_keys_are_read(
+    spark: SparkSession, table: str, in_memory: bool
+) -> None:
+    """With row blocks, confirming reads only the blocks that the index names."""
+    spark.sql(f"CREATE TABLE {table} USING iceberg AS SELECT id FROM range(0, 1000, 2, 1)")
+    index = ls.create_index(table, "id", spark=spark, rows_per_block=10)
+    keys = [8, 9, 500, None]
+    frame = spark.createDataFrame([(key,) for key in keys], "id bigint")
+
+    if in_memory:
+        assert index.contains(keys, confirm=True).absent.to_pylist() == [False, True, False, True]
+    else:
+        rows = index.contains(frame, confirm=True).keys.collect()
+        assert {row.id: row.absent for row in rows} == {8: False, 9: True, 500: False, None: True}
+
+    (scan,) = ls.last_pruning(spark)
+    assert (scan.rows_read, scan.rows_total) == (20, 500)
 
 
 def test_only_files_of_possible_keys_are_read(spark: SparkSession, table: str) -> None:

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lakesieve.index.many_keys import keep_some_files
-from lakesieve.spark.commands.key_lookup import FEW, FILES, NUMBERS, look_up
+from lakesieve.index.given_keys import GivenKeys
+from lakesieve.index.many_keys import keep_files_of_keys, keep_some_files
+from lakesieve.spark.commands.key_lookup import FEW, FILES, LOCAL, NUMBERS, look_up
 from lakesieve.spark.commands.key_rows import read_by_plan, rows_with_keys, same_keys
 from lakesieve.spark.versions.cached_rows import cache_rows
+from lakesieve.spark.versions.spark_versions import arrow_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,7 +77,7 @@ def contained_rows(
         keys, index, table, version, columns, taken=(_ABSENT, FILES), at_once=confirm
     )
     if confirm:
-        answer = _confirmed(looked_up, index, table, version)
+        answer = _confirmed(looked_up, index, columns, table=table, version=version)
     else:
         # any key may be in a file that the index does not cover
         is_absent = F.lit(False) if looked_up.uncovered else F.size(NUMBERS) == 0
@@ -93,16 +95,26 @@ def contained_rows(
 
 
 def _confirmed(
-    looked_up: KeyFiles, index: OpenedIndex, table: SparkTable, version: TableVersion
+    looked_up: KeyFiles,
+    index: OpenedIndex,
+    columns: Sequence[Column],
+    *,
+    table: SparkTable,
+    version: TableVersion,
 ) -> DataFrame:
     """Return the keys, whether each is absent, and the files of the keys that rows have."""
     from pyspark.sql import functions as F
 
     cached = cache_rows(looked_up.rows)
     keys = cached.rows
-    numbers = keys.select(F.explode(NUMBERS)).distinct().collect()
-    plan = keep_some_files(index, np.array([row[0] for row in numbers], np.int64))
     names = [f"key_{at}" for at in range(len(looked_up.columns))]
+    if cached.count <= LOCAL:
+        key_columns = [".".join(column.path) for column in looked_up.columns]
+        local_keys = arrow_of(keys.select(*names)).rename_columns(key_columns)
+        plan = keep_files_of_keys(index, GivenKeys(local_keys, columns, table.reader.name))
+    else:
+        numbers = keys.select(F.explode(NUMBERS)).distinct().collect()
+        plan = keep_some_files(index, np.array([row[0] for row in numbers], np.int64))
     possible = keys if looked_up.uncovered else keys.where(F.size(NUMBERS) > 0)
     with read_by_plan(table, version, plan, looked_up.columns) as rows:
         present = rows_with_keys(rows, possible, are_few=cached.count <= FEW).distinct()

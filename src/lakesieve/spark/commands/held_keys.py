@@ -14,10 +14,10 @@ import pyarrow as pa
 from lakesieve.index import KeepTree, OpenedIndex, Reason, broken_index
 from lakesieve.index.definition import indexed_columns
 from lakesieve.index.given_keys import GivenKeys
-from lakesieve.index.many_keys import KeyMatches, keep_some_files, sorted_codes
+from lakesieve.index.many_keys import keep_files_of_keys, keep_some_files, sorted_codes
 from lakesieve.index.reasons import READ_FAILURES
 from lakesieve.spark.build.source import key_types
-from lakesieve.spark.commands.key_lookup import FEW, numbers_of_keys
+from lakesieve.spark.commands.key_lookup import FEW, LOCAL, numbers_of_keys
 from lakesieve.spark.commands.key_rows import read_by_plan, rows_with_keys
 from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.session.access import access_by
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from lakesieve.spark.tables import SparkTable
     from lakesieve.tables import Column, TableVersion
 
-# most rows for which this process handles the keys; the executors handle more
-_LOCAL = 100_000
 _ONE_FILE = 10_000
 
 
@@ -112,7 +110,7 @@ class HeldKeys:
         at_hand = known if known is not None or not are_few else arrow_of(keys)
         plan = self._candidates(keys, at_hand, version) if after is None else self._since(after)
         local = None
-        if at_hand is not None and given.count <= _LOCAL:
+        if at_hand is not None and given.count <= LOCAL:
             local = local_frame(self._spark, at_hand.rename_columns(names), keys.schema)
         self._rule.forget()
         with read_by_plan(self._table, version, plan, self._columns) as rows:
@@ -199,10 +197,7 @@ class HeldKeys:
             else:
                 few = pa.table([at_hand.column(place) for place in leading], names=names)
                 local_keys = GivenKeys(few, columns, self._table.reader.name)
-                codes = sorted_codes(
-                    local_keys.key_types, local_keys.values, is_prefix=local_keys.is_prefix
-                ).codes
-                plan = KeyMatches(index, codes, is_prefix=local_keys.is_prefix).plan()
+                plan = keep_files_of_keys(index, local_keys)
         except Exception as error:  # noqa: BLE001 - then all files are read
             self.reasons.append(broken_index(index.definition.name, error))
             return None

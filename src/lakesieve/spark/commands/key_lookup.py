@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 FEW = 1_000_000
 """Most keys that this process looks up and broadcasts. The executors look up more keys."""
 
+LOCAL = 100_000
+"""Most keys that this process handles itself. The executors handle more keys."""
+
 NUMBERS, FILES = "numbers", "files"
 # the end of the path of a file that may be rewritten in place
 _SIZE_AND_TIME = r"#\d+@-?\d+$"

@@ -45,15 +45,31 @@ final class FileTypes {
         : wanted.name() + " has another type in them than in the table";
   }
 
-  /** Return the one field of a group with an id, or null. */
-  static org.apache.parquet.schema.Type field(GroupType group, int id) {
-    org.apache.parquet.schema.Type found = null;
-    for (org.apache.parquet.schema.Type field : group.getFields()) {
-      if (field.getId() == null || field.getId().intValue() != id) continue;
-      if (found != null) return null;
-      found = field;
-    }
-    return found;
+  /**
+   * Return true where Iceberg returns nulls for a column that a file lacks.
+   *
+   * <p>Files without field ids may have the column under its name.
+   */
+  static boolean isNull(NestedField wanted, GroupType file) {
+    return wanted.isOptional()
+        && wanted.initialDefault() == null
+        && file.getFields().stream().allMatch(field -> field.getId() != null)
+        && !has(file, wanted.fieldId());
+  }
+
+  /** Return true if a group has a field with an id. */
+  static boolean has(GroupType group, int id) {
+    return group.getFields().stream().anyMatch(field -> is(field, id));
+  }
+
+  private static boolean is(org.apache.parquet.schema.Type field, int id) {
+    return field.getId() != null && field.getId().intValue() == id;
+  }
+
+  /** Return the one field of a group with an id, or null for none and for several. */
+  private static org.apache.parquet.schema.Type field(GroupType group, int id) {
+    var found = group.getFields().stream().filter(field -> is(field, id)).toList();
+    return found.size() == 1 ? found.get(0) : null;
   }
 
   private static boolean isSame(Type wanted, org.apache.parquet.schema.Type found) {

@@ -2,10 +2,12 @@ package lakesieve.iceberg;
 
 import java.io.IOException;
 import java.util.List;
+import java.util.function.Function;
 import lakesieve.rows.ParquetReads;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.ScanTask;
 import org.apache.iceberg.ScanTaskGroup;
+import org.apache.iceberg.io.FileIO;
 import org.apache.spark.TaskContext;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.read.InputPartition;
@@ -40,7 +42,7 @@ final class RowRangeFactory implements PartitionReaderFactory {
   public PartitionReader<InternalRow> createReader(InputPartition partition) {
     return isRestricted(partition)
         ? new RowRangeTasks<>(
-            partition, iceberg::createReader, this::open, ColumnarBatch::rowIterator)
+            partition, iceberg::createReader, opener(partition), ColumnarBatch::rowIterator)
         : iceberg.createReader(partition);
   }
 
@@ -50,7 +52,7 @@ final class RowRangeFactory implements PartitionReaderFactory {
         ? new RowRangeTasks<>(
             partition,
             iceberg::createColumnarReader,
-            this::open,
+            opener(partition),
             batch -> List.of(batch).iterator())
         : iceberg.createColumnarReader(partition);
   }
@@ -66,17 +68,29 @@ final class RowRangeFactory implements PartitionReaderFactory {
         && reads.isRestricted(own.file().location(), own.file().fileSizeInBytes());
   }
 
+  private Function<ScanTask, TaskBatches> opener(InputPartition partition) {
+    FileIO io = SparkPartitions.io(partition);
+    return task -> open(task, io);
+  }
+
   /** Open a file of which only some rows are wanted; null for a file that Iceberg must read. */
-  private TaskBatches open(ScanTask task) {
+  private TaskBatches open(ScanTask task, FileIO io) {
     if (!isRestricted(task)) return null;
     FileScanTask own = task.asFileScanTask();
     String location = own.file().location();
     try {
-      if (columns.problem(reads.footer(location)) != null) return null;
-      var deleted = TaskBatches.deleted(own, reads.configuration());
       long size = own.file().fileSizeInBytes();
-      return new TaskBatches(
-          own, columns, deleted, reads.open(location, own.start(), own.length(), size));
+      var batches =
+          FileIoFileSystem.open(
+              io,
+              location,
+              size,
+              () ->
+                  columns.problem(reads.footer(location)) == null
+                      ? reads.open(location, own.start(), own.length(), size)
+                      : null);
+      if (batches == null) return null;
+      return new TaskBatches(own, columns, TaskBatches.deleted(own, io), batches);
     } catch (IOException | RuntimeException e) {
       TaskContext context = TaskContext.get();
       if (e instanceof RuntimeException failure && context != null && context.isInterrupted()) {

@@ -5,6 +5,7 @@ import java.lang.reflect.Field;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Modifier;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
 import lakesieve.spark.PrivateMembers;
@@ -12,6 +13,7 @@ import org.apache.iceberg.BaseScanTaskGroup;
 import org.apache.iceberg.ScanTask;
 import org.apache.iceberg.ScanTaskGroup;
 import org.apache.iceberg.Table;
+import org.apache.iceberg.io.FileIO;
 import org.apache.spark.sql.connector.read.InputPartition;
 
 /**
@@ -22,6 +24,8 @@ import org.apache.spark.sql.connector.read.InputPartition;
 final class SparkPartitions {
   private static final String CLASS = "org.apache.iceberg.spark.source.SparkInputPartition";
   private static final String GROUP = "taskGroup";
+  // newer versions of Iceberg may have another file IO for a scan than for its table
+  private static final String IO = "io";
 
   private SparkPartitions() {}
 
@@ -29,6 +33,7 @@ final class SparkPartitions {
   static void check() throws ClassNotFoundException {
     Class<?> type = Class.forName(CLASS, false, Table.class.getClassLoader());
     PrivateMembers.requireField(type, GROUP);
+    PrivateMembers.requireMethod(type, "table");
     fields(type, constructor(type));
   }
 
@@ -36,6 +41,20 @@ final class SparkPartitions {
   static ScanTaskGroup<?> group(InputPartition partition) {
     if (!partition.getClass().getName().equals(CLASS)) return null;
     return (ScanTaskGroup<?>) PrivateMembers.field(partition, partition.getClass(), GROUP);
+  }
+
+  /** Return the file IO that opens the files of a partition. */
+  static FileIO io(InputPartition partition) {
+    boolean hasOwn =
+        Arrays.stream(partition.getClass().getDeclaredMethods())
+            .anyMatch(method -> method.getName().equals(IO));
+    try {
+      return hasOwn
+          ? (FileIO) PrivateMembers.get(partition, IO)
+          : ((Table) PrivateMembers.get(partition, "table")).io();
+    } catch (Exception e) {
+      throw new IllegalStateException(CLASS, e);
+    }
   }
 
   /** Return a copy of a partition with only some of its tasks. */

@@ -4,11 +4,10 @@ import java.io.Closeable;
 import java.io.IOException;
 import java.util.Arrays;
 import java.util.Iterator;
-import org.apache.hadoop.conf.Configuration;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.data.BaseDeleteLoader;
 import org.apache.iceberg.deletes.PositionDeleteIndex;
-import org.apache.iceberg.hadoop.HadoopInputFile;
+import org.apache.iceberg.io.FileIO;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
@@ -38,11 +37,10 @@ final class TaskBatches implements Iterator<ColumnarBatch>, Closeable {
   }
 
   /** Return the positions of the deleted rows of a task's file, or null where it has none. */
-  static PositionDeleteIndex deleted(FileScanTask task, Configuration configuration) {
+  static PositionDeleteIndex deleted(FileScanTask task, FileIO io) {
     if (task.deletes().isEmpty()) return null;
-    var loader =
-        new BaseDeleteLoader(file -> HadoopInputFile.fromLocation(file.location(), configuration));
-    return loader.loadPositionDeletes(task.deletes(), task.file().location());
+    return new BaseDeleteLoader(io::newInputFile)
+        .loadPositionDeletes(task.deletes(), task.file().location());
   }
 
   /** Return the number of rows that were left out so far because they are deleted. */

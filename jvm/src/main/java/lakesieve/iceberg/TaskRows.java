@@ -23,6 +23,7 @@ import org.apache.iceberg.Schema;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableProperties;
 import org.apache.iceberg.hadoop.HadoopFileIO;
+import org.apache.iceberg.io.FileIO;
 import org.apache.iceberg.types.Types;
 import org.apache.spark.sql.connector.read.Batch;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
@@ -42,6 +43,7 @@ final class TaskRows {
   private static final int FOOTERS = 20;
 
   private final WantedColumns columns;
+  private final FileIO io;
   private final Configuration configuration;
   private final Map<String, Integer> problems = new TreeMap<>();
   private final FileRows rows = new FileRows();
@@ -53,10 +55,11 @@ final class TaskRows {
     Table table = SparkScans.table(scan);
     Schema projection = SparkScans.projection(scan);
     columns = WantedColumns.of(table, projection, scan.readSchema(), first);
+    io = table.io();
     configuration =
-        table.io() != null && table.io().getClass() == HadoopFileIO.class
-            ? ((HadoopFileIO) table.io()).conf()
-            : null;
+        isOfHadoop()
+            ? ((HadoopFileIO) io).conf()
+            : ClassicSessions.state(ClassicSessions.active()).newHadoopConf();
     problem = problemOfScan(projection);
     isInDoubt = isInDoubt(table, projection);
   }
@@ -104,7 +107,16 @@ final class TaskRows {
       problems.merge(why, 1, Integer::sum);
       return;
     }
+    configure(task);
     rows.put(path(task), task.file().fileSizeInBytes(), 0, ranges, task.file().recordCount());
+  }
+
+  private boolean isOfHadoop() {
+    return io.getClass() == HadoopFileIO.class;
+  }
+
+  private void configure(FileScanTask task) {
+    if (!isOfHadoop()) FileIoFileSystem.configure(configuration, task.file().location());
   }
 
   private List<String> reasons() {
@@ -127,7 +139,6 @@ final class TaskRows {
   }
 
   private String problemOfScan(Schema projection) {
-    if (configuration == null) return "Hadoop's file systems do not open them";
     String why = WantedColumns.problem(projection);
     if (why != null) return why;
     return columns.areConstant()
@@ -150,7 +161,13 @@ final class TaskRows {
   private String problemOfFooter(FileScanTask task) {
     if (footers++ >= FOOTERS) return "columns were added or changed, and there are many files";
     try {
-      return columns.problem(ParquetReads.footer(task.file().location(), configuration));
+      configure(task);
+      String location = task.file().location();
+      return FileIoFileSystem.open(
+          io,
+          location,
+          task.file().fileSizeInBytes(),
+          () -> columns.problem(ParquetReads.footer(location, configuration)));
     } catch (IOException | RuntimeException e) {
       return "the footer cannot be read";
     }

@@ -26,8 +26,9 @@ import org.apache.spark.sql.vectorized.ColumnVector;
  * The columns that a scan reads, where Spark's Parquet reader returns the same values as Iceberg's.
  *
  * <p>That is so for columns that are in the file under their field ids, with the type that Iceberg
- * writes for the table's own type. Nothing is converted, and nothing is filled in. Other columns
- * have one value in all rows of a file, or are the position of the row.
+ * writes for the table's own type, and for columns that are null because the file is older than
+ * they are. Nothing is converted, and no default is filled in. Other columns have one value in all
+ * rows of a file, or are the position of the row.
  */
 final class WantedColumns implements Serializable {
   private static final long serialVersionUID = 1;
@@ -118,10 +119,10 @@ final class WantedColumns implements Serializable {
       if (key.startsWith(WRITTEN_BY_SPARK)) return "they were not written by Iceberg";
     }
     for (NestedField field : projection.columns()) {
-      if (isMade(field.fieldId()) && FileTypes.field(file.getSchema(), field.fieldId()) != null) {
+      if (isMade(field.fieldId()) && FileTypes.has(file.getSchema(), field.fieldId())) {
         return "they have a column " + field.name();
       }
-      if (!isInFile(field)) continue;
+      if (!isInFile(field) || FileTypes.isNull(field, file.getSchema())) continue;
       String why = FileTypes.problem(field, file.getSchema());
       if (why != null) return why;
     }

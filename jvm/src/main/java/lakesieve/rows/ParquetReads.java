@@ -102,7 +102,7 @@ public final class ParquetReads implements Serializable {
 
   /** Return what the footer of a file says of its columns. */
   public FileMetaData footer(String location) throws IOException {
-    return footer(location, configuration());
+    return footer(location, configuration.value().value());
   }
 
   /** Return what the footer of a file says of its columns. */
@@ -116,11 +116,6 @@ public final class ParquetReads implements Serializable {
     try (ParquetFileReader reader = ParquetFileReader.open(file, options)) {
       return reader.getFileMetaData();
     }
-  }
-
-  /** Return Hadoop's configuration by which the files are opened. */
-  public Configuration configuration() {
-    return configuration.value().value();
   }
 
   /**
