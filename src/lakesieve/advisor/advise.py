@@ -34,6 +34,7 @@ from lakesieve.defaults import MAX_PAYBACK_DAYS, MIN_SECONDS_SAVED, SAMPLE_ROWS
 from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError
 from lakesieve.index import Index, OpenedIndex, ShownList
 from lakesieve.spark.build.progress import Onward
+from lakesieve.spark.build.row_blocks import unit_of
 from lakesieve.spark.build.source import indexable
 from lakesieve.spark.session.access import access_by, session_timezone
 from lakesieve.spark.tables import open_table
@@ -170,7 +171,9 @@ class _Advisor:
         checks: list[AdviceCheck] = []
         if tried and files:
             with trial_folder(self.spark, self.table, self.location) as folder:
-                trials = TrialBuilder(self.spark, self.table, folder, progress)
+                # the unit that an index has by default
+                unit = unit_of(self.table, self._files, "auto")
+                trials = TrialBuilder(self.spark, self.table, folder, unit, progress)
                 some = trials.counted(sampled(self._files, self.sample), tried[0])
                 drawn, drawn_rows = some.num_rows, _sum(some.column("records"))
                 rows = rows_of(self._files, some)

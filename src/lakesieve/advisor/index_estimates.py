@@ -15,6 +15,7 @@ from lakesieve.defaults import ABSENT_HITS, SAMPLE_ROWS
 from lakesieve.index import ShownList
 from lakesieve.index.definition import column_names, key_columns
 from lakesieve.index.overview import key_layout
+from lakesieve.spark.build.row_blocks import unit_of
 from lakesieve.spark.build.source import indexable
 from lakesieve.spark.tables import open_table
 
@@ -34,13 +35,15 @@ def estimate_indexes(
     spark: SparkSession,
     budget: str | None = None,
     absent_hits: float = ABSENT_HITS,
+    rows_per_block: int | str | None = "auto",
     sample: int = SAMPLE_ROWS,
     location: str | None = None,
     progress: Callable[[BuildProgress], None] | None = None,
 ) -> list[IndexEstimate]:
     """Estimate the cost and the gain of indexes by trial indexes, which are deleted afterwards.
 
-    ``columns`` are the columns of each index. ``sample`` is how many rows the trials read.
+    ``columns`` are the columns of each index. ``rows_per_block`` is as for
+    :func:`lakesieve.create_index`. ``sample`` is how many rows the trials read.
 
     Raises:
         NotFoundError: No such table or column.
@@ -53,7 +56,8 @@ def estimate_indexes(
     if not files.num_rows:
         return ShownList(_empty(table, column_names(each), budget) for each in columns)
     with trial_folder(spark, opened, location) as folder:
-        trials = TrialBuilder(spark, opened, folder, progress)
+        unit = unit_of(opened, files, rows_per_block)
+        trials = TrialBuilder(spark, opened, folder, unit, progress)
         some = trials.counted(sampled(files, sample), wanted[0])
         tried = trials.try_columns(
             wanted,
@@ -72,6 +76,7 @@ def estimate_indexes(
                 rows=rows_of(files, some),
                 sampled_files=some.num_rows,
                 sampled_rows=int(pc.sum(some.column("records")).as_py() or 0),
+                rows_per_block=unit.rows or None,
                 **_costs(one, rows_of(files, some), files.num_rows / some.num_rows),
                 **_gain(one, some.num_rows, files.num_rows, has_statistics=has_statistics),
             )

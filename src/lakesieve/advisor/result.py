@@ -167,6 +167,7 @@ class IndexEstimate(Shown):
         refresh_seconds: How long a refresh would take after one more data file.
         files_now: Data files in which minimum and maximum leave one key, on average.
         files_then: Data files that the index would leave for one key, on average.
+        rows_per_block: Rows of a block; ``None`` for an index of whole data files.
     """
 
     table: str
@@ -181,3 +182,4 @@ class IndexEstimate(Shown):
     refresh_seconds: Estimate
     files_now: float
     files_then: float
+    rows_per_block: int | None = None

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from lakesieve.format import Unit
     from lakesieve.index import BuildProgress
     from lakesieve.spark.tables import SparkTable
     from lakesieve.storage import Storage
@@ -116,11 +117,13 @@ class TrialBuilder:
         spark: SparkSession,
         table: SparkTable,
         folder: Storage,
+        unit: Unit,
         progress: Callable[[BuildProgress], None] | None = None,
     ) -> None:
         self._spark = spark
         self._table = table
         self._folder = folder
+        self._rows_per_block = unit.rows
         self._progress = progress
         self._rule = installed_rule(spark)
         self._version = table.reader.version()
@@ -176,6 +179,7 @@ class TrialBuilder:
             budget=budget,
             absent_hits=absent_hits,
             compaction=COMPACTION,
+            rows_per_block=self._rows_per_block,
         )
         store = IndexStore(storage)
         build = IndexBuild(definition=definition, store=store, columns=key)

@@ -103,13 +103,13 @@ def create(
     verb = "Trying" if dry_run else "Indexing"
     with run.output.building(f"{verb} {what} of {table}") as progress:
         how |= {"spark": spark, "location": run.location, "progress": progress}
+        how["rows_per_block"] = _rows(rows_per_block)
         if dry_run:
             from lakesieve.advisor.index_estimates import estimate_indexes
 
             estimates = estimate_indexes(table, wanted, **how)
             return estimates if index else estimates[0]
-        how |= {"compaction": compaction, "rows_per_block": _rows(rows_per_block)}
-        how["replace"] = replace
+        how |= {"compaction": compaction, "replace": replace}
         if not index:
             return ls.create_index(table, wanted[0], name=name, **how).info()
         return [each.info() for each in ls.create_indexes(table, wanted, **how)]

@@ -85,6 +85,7 @@ def _(result: IndexEstimate) -> Facts:
     return [
         ("index", f"{', '.join(result.columns)} (not built)"),
         ("table", f"{result.table}: {files}, {plural(result.rows, 'row')}"),
+        ("unit", _unit(result.rows_per_block)),
         ("size", f"{size_}, about {bits:.2f} bits a row"),
         ("build", between(result.build_seconds, "seconds")),
         ("refresh", f"{between(result.refresh_seconds, 'seconds')} after one more data file"),

@@ -274,3 +274,20 @@ def test_an_estimate_by_a_sample(
     assert sampled.files_now == pytest.approx(whole.files_now, rel=0.1)
     low, high = sampled.index_bytes.low, sampled.index_bytes.high
     assert low <= whole.index_bytes.value <= high
+
+
+def test_an_estimate_of_row_blocks(spark: SparkSession, table: str, tmp_path: Path) -> None:
+    """Its size is that of an index of row blocks, and its files are those of a key."""
+    (half, whole) = (
+        estimate_indexes(table, ["ticket"], spark=spark, sample=rows, rows_per_block=100)[0]
+        for rows in (ROWS // 2, ROWS)
+    )
+
+    index = ls.create_index(
+        table, "ticket", spark=spark, location=str(tmp_path), name="tried", rows_per_block=100
+    )
+
+    assert whole.rows_per_block == index.info().rows_per_block == 100
+    assert whole.index_bytes.value == pytest.approx(index.info().bytes, rel=0.05)
+    assert half.index_bytes.low <= whole.index_bytes.value <= half.index_bytes.high
+    assert whole.files_then < 2
