@@ -175,6 +175,20 @@ def test_maps_have_an_axis(overview: TableOverview) -> None:
     assert f"<span>{layout.axis[1]}</span>" not in report_page(overview, redact=True)
 
 
+def test_the_unit_of_an_index(overview: TableOverview) -> None:
+    """A page says whether an index tells data files or row blocks, and counts these."""
+    shown = " ".join(Page(report_page(overview)).text.split())
+    assert "exact; tells data files; made" in shown
+    assert "the files that a point query would read in vain" in shown
+    blocks = [
+        replace(index, info=replace(index.info, rows_per_block=20_000))
+        for index in overview.indexes
+    ]
+    shown = " ".join(Page(report_page(replace(overview, indexes=tuple(blocks)))).text.split())
+    assert "exact; tells row blocks of 20,000 rows; made" in shown
+    assert "the row blocks that a point query would read in vain" in shown
+
+
 def test_locations_are_left_out(overview: TableOverview) -> None:
     """A redacted page does not say where anything lies."""
     shown = replace(overview, table="lake.shop.orders")

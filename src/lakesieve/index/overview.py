@@ -78,11 +78,11 @@ class BudgetPoint:
 
     Args:
         size: What the index would take, of what it takes now.
-        false_files: Data files that a point query would read in vain, on average.
+        false_units: Data files, or row blocks, that a point query would read in vain, on average.
     """
 
     size: float
-    false_files: float
+    false_units: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -275,6 +275,6 @@ def budget_curve(index: OpenedIndex) -> list[BudgetPoint]:
     points = sorted((point.size / exact, point.false_units) for point in found)
     best: list[BudgetPoint] = []
     for size, false in points:
-        if not best or false < best[-1].false_files:
-            best.append(BudgetPoint(size=size, false_files=false))
+        if not best or false < best[-1].false_units:
+            best.append(BudgetPoint(size=size, false_units=false))
     return best

@@ -12,7 +12,7 @@ from lakesieve.index.result import IndexInfo, RowChange
 from lakesieve.index.table_info import TableStatus
 from lakesieve.report.advice import between
 from lakesieve.report.command_results import AbsentKeys, DuplicateKeys, ServerCheck
-from lakesieve.report.units import ago, count, duration, figure, percent, plural, size
+from lakesieve.report.units import ago, count, duration, figure, percent, plural, size, unit_name
 from lakesieve.spark.deletes.result import Conversion, DeleteStatus, FieldSet
 from lakesieve.spark.extension.result import EXTENSION, JarInfo
 
@@ -49,17 +49,13 @@ def _(result: IndexInfo) -> Facts:
         *_freshness(result),
         ("covers", f"{plural(result.files, 'file')}, {plural(result.rows, 'row')}"),
         ("keys", count(result.keys)),
-        ("unit", _unit(result.rows_per_block)),
+        ("unit", unit_name(result.rows_per_block)),
         ("key-unit pairs" if result.rows_per_block else "key-file pairs", count(result.pairs)),
         ("blocks", f"{count(result.blocks)} in {plural(result.segments, 'segment')}"),
         ("size", f"{size(result.bytes)}, {result.bits_per_row:.2f} bits a row"),
         ("budget", result.budget or "none: exact"),
         ("compaction", result.compaction),
     ]
-
-
-def _unit(rows: int | None) -> str:
-    return "data files" if rows is None else f"row blocks of {plural(rows, 'row')}"
 
 
 def _freshness(result: IndexInfo) -> Facts:
@@ -85,7 +81,7 @@ def _(result: IndexEstimate) -> Facts:
     return [
         ("index", f"{', '.join(result.columns)} (not built)"),
         ("table", f"{result.table}: {files}, {plural(result.rows, 'row')}"),
-        ("unit", _unit(result.rows_per_block)),
+        ("unit", unit_name(result.rows_per_block)),
         ("size", f"{size_}, about {bits:.2f} bits a row"),
         ("build", between(result.build_seconds, "seconds")),
         ("refresh", f"{between(result.refresh_seconds, 'seconds')} after one more data file"),

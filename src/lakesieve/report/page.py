@@ -102,6 +102,7 @@ def _section(
     table: TableOverview, index: IndexOverview, advice: Sequence[_Advice]
 ) -> dict[str, object]:
     layout = index.layout
+    of_unit = "files" if index.info.rows_per_block is None else "row blocks"
     return {
         "of": index,
         "info": index.info,
@@ -111,7 +112,9 @@ def _section(
         "picture": None if layout is None else layout_picture(layout),
         "files_of_key": [] if layout is None else files_of_key_bars(layout),
         "commits": commit_bars(index.commits),
-        "curve": curve_picture(index.curve, index.info.bits_per_row),
+        "curve": curve_picture(index.curve, index.info.bits_per_row, of=of_unit),
+        "of_unit": of_unit,
+        "unit": units.unit_name(index.info.rows_per_block),
     }
 
 

@@ -73,21 +73,27 @@ def _stripe(row: int, left: float, right: float) -> str:
     return f"M{left:.4g} {row * _ROW + _ROW / 2:g}H{right:.4g}"
 
 
-def curve_picture(points: Sequence[BudgetPoint], bits: float) -> CurvePicture | None:
-    """Draw the trade-off curve of budgets. The axis of files is logarithmic."""
+def curve_picture(points: Sequence[BudgetPoint], bits: float, *, of: str) -> CurvePicture | None:
+    """Draw the trade-off curve of budgets. The axis of units is logarithmic.
+
+    Args:
+        points: The budgets.
+        bits: Bits a row of the index as it is.
+        of: What the units of the index are: files or row blocks.
+    """
     if len(points) < 2 or not bits:
         return None
-    most, widest = max(point.false_files for point in points), points[-1].size
+    most, widest = max(point.false_units for point in points), points[-1].size
     places = [
         (
             WIDTH * point.size / widest,
-            _CURVE * (1 - math.log1p(point.false_files) / math.log1p(most)),
-            f"{point.size * bits:.2f} bits a row, {point.false_files:.2f} files in vain",
+            _CURVE * (1 - math.log1p(point.false_units) / math.log1p(most)),
+            f"{point.size * bits:.2f} bits a row, {point.false_units:.2f} {of} in vain",
         )
         for point in points
     ]
     line = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y, _ in places)
-    largest = (f"{widest * bits:.1f} bits a row", f"{most:,.0f} files in vain")
+    largest = (f"{widest * bits:.1f} bits a row", f"{most:,.0f} {of} in vain")
     return CurvePicture(line=line, points=tuple(places), largest=largest)
 
 

@@ -78,3 +78,12 @@ def ago(moment: str | None) -> str:
         return ""
     seconds = (datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds()
     return f"{days(max(seconds, 0) / 86400)} ago"
+
+
+def unit_name(rows: int | None) -> str:
+    """Write what an index tells.
+
+    Args:
+        rows: Rows of a block, or ``None`` for an index of whole data files.
+    """
+    return "data files" if rows is None else f"row blocks of {plural(rows, 'row')}"
