@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
@@ -20,7 +21,7 @@ from lakesieve.store.reader import FEW_ROW_GROUPS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from lakesieve.format import SegmentEntry
+    from lakesieve.format import IndexDefinition, SegmentEntry
 
 Pairs = list[tuple[Any, int]]
 """Keys, and a unit of each."""
@@ -34,9 +35,12 @@ _numbers = iter(range(10**9))
 def _index(
     pairs: Pairs,
     kind: pa.DataType,
+    *,
     segments: int,
     files: int = FILES,
     held: int = 300,
+    definition: IndexDefinition = DEFINITION,
+    records: int = 1,
 ) -> IndexReader:
     """Store pairs as several segments of tiny row groups."""
     store = IndexStore(open_storage(f"memory://reader-{next(_numbers)}"))
@@ -44,7 +48,7 @@ def _index(
         {
             "path": [str(n) for n in range(files)],
             "size": [1] * files,
-            "records": [1] * files,
+            "records": [records] * files,
             "has_null": [False] * files,
             "has_value": [True] * files,
         }
@@ -65,9 +69,9 @@ def _index(
         store.storage.replace(entry.path, data)
         entries[entry.path] = entry
     result = tuple(entries.values())
-    staged = stage_catalogue(store.storage, table, segments=result, definition=DEFINITION)
+    staged = stage_catalogue(store.storage, table, segments=result, definition=definition)
     snapshot = store.create(
-        DEFINITION,
+        definition,
         Changes(operation="create", add_catalogues=(staged,), add_segments=result),
     )
     return IndexReader(store, snapshot, BlockCache(limit=held))
@@ -152,6 +156,19 @@ def test_large_tables_make_large_look_ups_worth_it() -> None:
     found = _index(pairs, pa.int64(), segments=1, files=FEW_ROW_GROUPS).lookup(result)
     assert found is not None
     assert [units.tolist() for units in found.values()] == [list(range(FILES))]
+
+
+def test_large_files_make_large_look_ups_worth_it() -> None:
+    """It grows with the number of row blocks, too: a few large files have many of them."""
+    keys = range(4 * FEW_ROW_GROUPS)
+    pairs = [(key, key % FILES) for key in keys]
+    result = [(key, key + 1) for key in keys[::2]]
+    blocks = replace(DEFINITION, rows_per_block=10)
+
+    few = _index(pairs, pa.int64(), segments=1, definition=blocks, records=9)
+    assert few.lookup(result) is None
+    many = _index(pairs, pa.int64(), segments=1, definition=blocks, records=10 * FEW_ROW_GROUPS)
+    assert many.lookup(result) is not None
 
 
 def test_many_row_groups_are_fetched_at_once() -> None:

@@ -35,8 +35,9 @@ if TYPE_CHECKING:
 FEW_ROW_GROUPS, MANY_ROW_GROUPS = 512, 4096
 """Lower and upper limit of the row groups that one look-up may read.
 
-Between the two, the limit is twice the number of data files. Reading a row group takes a few
-milliseconds, like reading part of a data file. Beyond the limit, a scan of the table is faster.
+Between the two, the limit is twice the number of data files, or of row blocks. Reading a row group
+takes a few milliseconds, like reading a row block or a small data file. Beyond the limit, a scan of
+the table is faster.
 """
 
 # with more segments than this around a key, planning is cheap compared with reading them
@@ -64,7 +65,7 @@ class IndexReader:
     def __init__(self, store: IndexStore, snapshot: Snapshot, cache: BlockCache) -> None:
         self.loader = SegmentLoader(store.storage, snapshot, cache)
         self._catalogues = snapshot.catalogues
-        doubled = 2 * sum(entry.files for entry in snapshot.catalogues)
+        doubled = 2 * sum(entry.most_units for entry in snapshot.catalogues)
         self._worth = min(max(doubled, FEW_ROW_GROUPS), MANY_ROW_GROUPS)
         self._row_groups = sum(entry.row_groups for entry in snapshot.segments)
         rows = (
