@@ -92,6 +92,21 @@ def pruned(spark: SparkSession, table: str, key: int) -> tuple[list[int], int, i
     return sorted(row.v for row in rows), scan.files_total, scan.files_read
 
 
+def blocks(spark: SparkSession) -> None:
+    """Executors read one row block of a file on S3, which the file IO of the catalog opens."""
+    ls.create_index(TABLE, "k", spark=spark, name="blocks", rows_per_block=100)
+    query = f"SELECT * FROM {TABLE} WHERE k = 7919"
+    expected = spark.sql(query).collect()
+    ls.enable(spark)
+    rows = spark.sql(query).collect()
+    (scan,) = ls.last_pruning(spark)
+    ls.disable(spark)
+    assert rows == expected, rows
+    assert scan.rows_read == 100, scan
+    assert scan.rows_total is not None, scan
+    assert scan.rows_total > 100, scan
+
+
 def renamed(spark: SparkSession) -> None:
     """An index follows its table to another name, and leaves the old name alone."""
     other = "lake.t.other"
@@ -143,6 +158,7 @@ STEPS: dict[str, Callable[[SparkSession], None]] = {
     "build": build,
     "refresh": refresh,
     "locate": locate,
+    "blocks": blocks,
     "upsert": upsert,
     "conversion": conversion,
     "renamed": renamed,

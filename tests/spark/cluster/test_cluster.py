@@ -155,6 +155,18 @@ def test_executors_die_and_lack_the_package(
 
 
 @pytest.mark.soak
+def test_executors_read_row_blocks(conf: dict[str, str], python: Path) -> None:
+    """An index of row blocks is built and used by executors that have only the shipped package."""
+    driver = Driver(conf, python, "make", "ship", "blocks", "state")
+    found = driver.end()
+
+    assert [line for line in driver.lines if line.startswith("error")] == []
+    assert found["sound"]
+    assert found["wrong"] == 0
+    assert found["alike"]
+
+
+@pytest.mark.soak
 def test_catalogs_rename_replace_and_move_tables(conf: dict[str, str], python: Path) -> None:
     """An index follows its table through a JDBC catalog, and never serves another table."""
     second = {
