@@ -35,12 +35,18 @@ def depth(name: str, *, test: int, soak: int) -> int:
     return int(os.environ.get(f"LAKESIEVE_{name}", soak if is_soak() else test))
 
 
-def in_soak(*names: str) -> Callable[[Class], Class]:
-    """Mark some tests of a class, inherited ones too, as left to a soak."""
+def in_soak(*names: str, but: str = "") -> Callable[[Class], Class]:
+    """Mark some tests of a class, inherited ones too, as left to a soak.
+
+    Args:
+        names: The tests.
+        but: Id of the parameter with which they run in every build.
+    """
+    mark = pytest.mark.in_time(but) if but else pytest.mark.soak
 
     def marked(cls: Class) -> Class:
         for name in names:
-            setattr(cls, name, pytest.mark.soak(_copied(getattr(cls, name))))
+            setattr(cls, name, mark(_copied(getattr(cls, name))))
         return cls
 
     return marked

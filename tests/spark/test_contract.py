@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.depth import in_soak
+from tests.depth import in_soak, is_soak
 from tests.kit.contract import TableContract
+from tests.kit.generated import KEYS
 from tests.spark.drivers import DRIVERS, DeltaDriver, DeltaIdDriver
 from tests.spark.settings import NEWEST
 from tests.spark.without_engine import check_alike
@@ -54,6 +55,20 @@ _ALIKE = (
 )
 
 
+# directories are drawn in test_drawn_partitions, commands in commands/test_model, and the life of
+# an index is test_lifecycle
+@in_soak(
+    *("test_partitions_of_any_name", "test_commands_change_the_same_rows"),
+    "test_indexes_live_with_their_table",
+)
+# Parquet directories have these in tests of their own, or do here as Iceberg does
+@in_soak(
+    "test_a_string_is_one_column",
+    *("test_the_formats_own_skipping_is_told", "test_a_recreated_table_is_not_fooled"),
+    *("test_a_handle_is_of_one_table", "test_new_files_are_read"),
+    "test_a_point_query_opens_one_file",
+    but="iceberg",
+)
 @in_soak(*(() if NEWEST else _ALIKE))
 class TestTables(TableContract):
     """Every format fulfils the contract."""
@@ -65,17 +80,25 @@ class TestTables(TableContract):
         yield from _tables(spark, tmp_path, DRIVERS[request.param])
 
 
-# the other formats run them in every build, and commands have a model of their own
+# Iceberg runs them in every build, and Delta's listing, commands and logs have their own tests
 @in_soak(
     "test_partitions_of_any_name",
     "test_commands_change_the_same_rows",
     "test_indexes_live_with_their_table",
     "test_a_string_is_one_column",
-    *(() if NEWEST else _ALIKE),
+    "test_the_formats_own_skipping_is_told",
+    "test_a_recreated_table_is_not_fooled",
+    "test_a_handle_is_of_one_table",
+    "test_columns_are_not_mistaken",
+    "test_a_point_query_opens_one_file",
+    "test_new_files_are_read",
 )
 @pytest.mark.skipif("delta" not in DRIVERS, reason="there is no runtime for this Spark")
 class TestDelta(TableContract):
     """Delta fulfils the contract."""
+
+    # its data files are those of Parquet, where all types are looked up in every build
+    keys = KEYS if is_soak() else ("i", "s", "x", "st.k")
 
     @pytest.fixture
     def make_table(self, spark: SparkSession, tmp_path: Path) -> Iterator[Callable[[], Driver]]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tests.spark.commands.kit import Row
     from tests.spark.hudi.driver import HudiDriver
 
-COMMANDS = depth("COMMANDS", test=6, soak=300) // len(DRIVERS)
+COMMANDS = depth("COMMANDS", test=4, soak=300) // len(DRIVERS)
 OWN_SKIPPING = HudiStory.own_skipping
 CHANGES = ("insert", "delete", "delete", "update", "update", "refresh", "compact")
 

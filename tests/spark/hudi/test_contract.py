@@ -42,7 +42,7 @@ def _tables(
         table.drop()
 
 
-# for commands test_commands has a model; the others run on the tables below in every build
+# for commands test_commands has a model; the others run on Iceberg in every build
 @in_soak(
     "test_commands_change_the_same_rows",
     "test_same_rows_in_every_version",
@@ -50,6 +50,8 @@ def _tables(
     "test_a_string_is_one_column",
     "test_indexes_live_with_their_table",
     "test_partitions_of_any_name",
+    "test_a_recreated_table_is_not_fooled",
+    "test_a_handle_is_of_one_table",
 )
 class TestCopyOnWrite(TableContract):
     """Copy-on-write tables fulfil the contract."""
@@ -59,6 +61,8 @@ class TestCopyOnWrite(TableContract):
         yield from _tables(spark, tmp_path, HudiDriver)
 
 
+# test_foreign draws stories in which every version is read
+@in_soak("test_same_rows_in_every_version")
 @VARIANT
 class TestMergeOnRead(TableContract):
     """Merge-on-read tables, which have the same base files, fulfil the contract."""

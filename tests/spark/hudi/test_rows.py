@@ -94,8 +94,12 @@ def _change(spark: SparkSession, table: HudiDriver, drawn: random.Random) -> Non
 @pytest.mark.parametrize("number", TABLES)
 @pytest.mark.parametrize(
     "driver",
-    # tables that merge on read have base files, too
-    [pytest.param(HudiDriver, marks=pytest.mark.soak), MergeOnReadDriver, OrderedDriver],
+    # tables that merge on read have base files, too; an order is one more way to merge
+    [
+        pytest.param(HudiDriver, marks=pytest.mark.soak),
+        MergeOnReadDriver,
+        pytest.param(OrderedDriver, marks=pytest.mark.soak),
+    ],
 )
 def test_rows_are_those_of_spark(
     spark: SparkSession, tmp_path: Path, driver: type[HudiDriver], number: int
@@ -126,6 +130,8 @@ def test_rows_are_those_of_spark(
         table.drop()
 
 
+# tables of older versions
+@pytest.mark.soak
 def test_what_spark_alone_merges(spark: SparkSession, tmp_path: Path) -> None:
     """Log files of tables before version 8 are refused until they are compacted."""
     drawn = random.Random("older")
@@ -159,6 +165,8 @@ def test_an_index_leaves_files_out(spark: SparkSession, tmp_path: Path) -> None:
     table.drop()
 
 
+# takes many commits
+@pytest.mark.soak
 def test_commits_that_the_archive_took(spark: SparkSession, tmp_path: Path) -> None:
     """Files of archived commits are read; versions that cleaning removed are refused."""
     table = MergeOnReadDriver(spark, tmp_path / "t", "rows_archive")

@@ -111,6 +111,7 @@ def test_log_files_are_read(spark: SparkSession, merged: HudiDriver, both: Both)
     assert index.verify_rows(files=None).wrong == ()
 
 
+@pytest.mark.soak
 def test_tables_of_older_versions(spark: SparkSession, tmp_path: Path, both: Both) -> None:
     """If a log file's name does not tell its commits, its slice is read at any instant."""
     table = OlderDriver(spark, tmp_path / "t", "timeline_older")
@@ -131,6 +132,8 @@ def test_tables_of_older_versions(spark: SparkSession, tmp_path: Path, both: Bot
     assert "hoodie.table.version=6" in config
 
 
+# rare tables, of older versions or writers
+@pytest.mark.soak
 def test_bootstrapped_files_are_read(spark: SparkSession, tmp_path: Path, both: Both) -> None:
     """Files whose rows are in another table are always read."""
     source = tmp_path / "source"
@@ -158,6 +161,7 @@ def test_bootstrapped_files_are_read(spark: SparkSession, tmp_path: Path, both: 
     assert (pruned.files_total, pruned.files_read) == (FILES + 2, FILES)
 
 
+@pytest.mark.soak
 def test_columns_changed_under_a_table(spark: SparkSession, plain: HudiDriver, both: Both) -> None:
     """A table with stored schemas is not indexed, because its files may have other columns."""
     spark.conf.set("hoodie.schema.on.read.enable", "true")
@@ -173,6 +177,8 @@ def test_columns_changed_under_a_table(spark: SparkSession, plain: HudiDriver, b
     assert [str(reason.code) for reason in pruned.reasons] == ["scan-unsupported"]
 
 
+# new files come from other commits, too
+@pytest.mark.soak
 def test_clustering_makes_new_files(spark: SparkSession, plain: HudiDriver, both: Both) -> None:
     """File groups that clustering replaced are skipped, and new ones are read until a refresh."""
     plain.compact()
@@ -187,6 +193,8 @@ def test_clustering_makes_new_files(spark: SparkSession, plain: HudiDriver, both
     assert both(lambda: plain.frame(**{"as.of.instant": first}).where("k = 856")).files_read == 1
 
 
+# the timeline is that of both kinds
+@pytest.mark.in_time("merge_on_read")
 def test_commits_that_are_not_complete(spark: SparkSession, table: HudiDriver, both: Both) -> None:
     """Files of an incomplete commit are not part of the table."""
     table.append(_rows(spark, 600, 800, 2))
@@ -203,7 +211,8 @@ def test_commits_that_are_not_complete(spark: SparkSession, table: HudiDriver, b
 
 
 # merge-on-read tables have base files, too
-@pytest.mark.in_time("merge_on_read")
+# a commit that is not complete is passed over in the same way
+@pytest.mark.soak
 def test_commits_that_are_rolled_back(spark: SparkSession, table: HudiDriver, both: Both) -> None:
     """Indexed files of a commit that is rolled back do no harm."""
     table.append(_rows(spark, 600, 800, 2))
@@ -217,6 +226,8 @@ def test_commits_that_are_rolled_back(spark: SparkSession, table: HudiDriver, bo
     assert both(lambda: table.frame().where(f"k = {750 * 7919 % 1009}")).uncovered == 1
 
 
+# changes of columns are rare in Hudi
+@pytest.mark.soak
 def test_a_promoted_column_has_no_index(spark: SparkSession, plain: HudiDriver, both: Both) -> None:
     """Floats read as doubles get other values, so an index on the floats is not used."""
     ls.create_index(plain.name, ["x"], spark=spark)
@@ -234,6 +245,8 @@ def _double(text: str) -> Column:
     return F.expr(f"CAST({text} AS DOUBLE)")
 
 
+# queries that no index answers
+@pytest.mark.soak
 def test_other_queries(spark: SparkSession, merged: HudiDriver, both: Both) -> None:
     """Read-optimized queries skip, self-joins keep scans apart, incremental queries do not skip."""
     merged.update("k = 5000", "id = 17")
@@ -254,6 +267,8 @@ def test_other_queries(spark: SparkSession, merged: HudiDriver, both: Both) -> N
     assert [row.id for row in merged.frame(**since).where("k = 5000").collect()] == [17]
 
 
+# the contract has places with signs and accents
+@pytest.mark.soak
 def test_places_of_any_name(spark: SparkSession, tmp_path: Path, both: Both) -> None:
     """A table in a folder with a blank, percent and plus signs and an accent is read by path."""
     table = HudiDriver(spark, tmp_path / "ä b%25+", "by_path_alone")
