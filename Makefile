@@ -11,14 +11,15 @@ BIN_3_5 := .venv-3.5/bin
 STAMPS := .venv/.complete .venv-3.5/.complete
 ARGS ?=
 TESTS_3_5 := advisor/test_logs deletes/test_read \
-  rows/test_planned_rows $(addprefix test_,contract many_files failures paths readers spark_versions)
+  rows/test_planned_rows $(addprefix test_,contract many_files spark_versions)
 # make soak runs the versions that are neither the default nor the oldest one
 TESTS_OTHER := $(addprefix test_,contract spark_versions)
 TESTS_4.0 := rows/test_iceberg_rows rows/test_planned_rows rows/test_row_ranges test_restarts test_branches advisor/test_logs deletes/test_read deletes/test_differential test_many_files
 TESTS_4.2 := rows/test_planned_rows rows/test_row_ranges
 TESTS_4.3 := rows/test_row_ranges
 ifeq ($(LAKESIEVE_DEPTH),soak)
-TESTS_3_5 += rows/test_iceberg_rows commands/test_scans deletes/test_differential test_branches test_build test_differential test_restarts
+TESTS_3_5 += rows/test_iceberg_rows commands/test_scans deletes/test_differential \
+  $(addprefix test_,branches build differential failures paths readers restarts)
 endif
 
 .PHONY: help setup java jars demo test soak test-oldest test-4.3 test-4.2 test-4.0 test-3.5 test-hudi lint docs bench bench-core bench-formats bench-engines bench-serve bench-advise bench-commands clean
