@@ -297,6 +297,11 @@ def test_pyiceberg(table: Any) -> None:
     _check("pyiceberg", read, table)
 
 
+# words do not depend on the format
+@pytest.mark.in_time(
+    *(f"iceberg-{words}" for words in ("sql", "polars", "arrow", "pyiceberg")),
+    *("delta-sql", "parquet-sql"),
+)
 @pytest.mark.parametrize("words", ["sql", "polars", "arrow", "pyiceberg"])
 def test_find_files(table: Any, words: str) -> None:
     """The files of SQL text and of the expressions of each library."""

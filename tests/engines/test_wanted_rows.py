@@ -37,8 +37,8 @@ from lakesieve.tables.opening import open_table
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-CASES = depth("CASES", test=6, soak=300)
-PREDICATES = depth("PREDICATES", test=8, soak=20)
+CASES = depth("CASES", test=2, soak=300)
+PREDICATES = depth("PREDICATES", test=5, soak=20)
 INNER = pa.struct([("a", pa.int64()), ("b", pa.list_(pa.int32()))])
 NESTED = {"st": INNER, "li": pa.list_(INNER), "ma": pa.map_(pa.string(), pa.int64())}
 SCHEMA = pa.schema([*COLUMNS.items(), *NESTED.items()])

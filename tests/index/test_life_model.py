@@ -17,7 +17,7 @@ from tests.index.life_build import Shape
 if TYPE_CHECKING:
     from pathlib import Path
 
-STEPS = depth("STEPS", test=1000, soak=20_000)
+STEPS = depth("STEPS", test=400, soak=20_000)
 STEPS_OF_A_LIFE = depth("STEPS_OF_A_LIFE", test=30, soak=100)
 # absent keys find nothing: then not even a key of another segment finds a file too many
 SHARP = 1e-30

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 FILES = 12
 ROWS = 6
-CONDITIONS = depth("PLANNER_CONDITIONS", test=600, soak=6000)
+CONDITIONS = depth("PLANNER_CONDITIONS", test=300, soak=6000)
 SETTINGS = '{"locations": "", "trusted": "", "hadoop": {}}'
 
 

@@ -22,7 +22,8 @@ from tests.serve.running import COMMAND, started
 from lakesieve.tables.opening import open_table
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+# one worker is how the other tests serve
+@pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.soak), 2])
 def test_a_warehouse_is_served(tmp_path: Path, workers: int) -> None:
     """It plans, logs how many files are left and no more than is wanted, and stops at a signal."""
     catalog = SqlCatalog("c", uri=f"sqlite:///{tmp_path}/c.db", warehouse=str(tmp_path / "data"))
