@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import unquote, urlparse
 
 import pytest
+from tests.depth import is_soak
 
 pytestmark = pytest.mark.spark
 
@@ -57,7 +58,7 @@ def done(folder: Path) -> dict[str, Done]:
     point = [TABLE, "l_orderkey = 33"]
     commands = {
         "demo": [*demo, "--json"],
-        "demo again": demo,
+        **({"demo again": demo} if is_soak() else {}),
         "list": ["list", TABLE, "--json"],
         "show": ["show", TABLE, "l_orderkey"],
         "files": ["files", *point],
@@ -109,6 +110,8 @@ def test_the_demo_skips_files(done: dict[str, Done]) -> None:
     assert queries["time travel"]["files_on"] == queries["point"]["files_on"]
 
 
+# the first run has every query already
+@pytest.mark.soak
 def test_the_demo_reuses_its_data(done: dict[str, Done]) -> None:
     """A second run takes the table of the first, at the snapshot that was loaded."""
     again = done["demo again"]

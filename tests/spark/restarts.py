@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["SESSIONS", "Session", "restarted"]
 
-SESSIONS = depth("SESSIONS", test=5, soak=11)
-"""How many sessions: ten restarts in a soak."""
+SESSIONS = depth("SESSIONS", test=2, soak=11)
+"""How many sessions: one restart, and ten in a soak."""
 
 
 class Session(TypedDict):

@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.depth import is_soak
 
 import lakesieve as ls
 from lakesieve.errors import InvalidInputError
@@ -101,6 +102,10 @@ COMMANDS: dict[str, Command] = {
 }
 
 
+# in a build: SQL and frames, old and new ways to write, commits that add, replace and rewrite
+IN_TIME = ("insert", "delete", "merge", "replace", "saveAsTable")
+
+
 @pytest.mark.parametrize("provider", ["iceberg", pytest.param("delta", marks=pytest.mark.soak)])
 def test_every_kind_of_commit(
     refreshing: SparkSession, table: str, provider: str, monkeypatch: pytest.MonkeyPatch
@@ -120,7 +125,8 @@ def test_every_kind_of_commit(
     )
     try:
         ls.create_index(name, ["id"], spark=refreshing)
-        for command, run in COMMANDS.items():
+        for command in COMMANDS if is_soak() else IN_TIME:
+            run = COMMANDS[command]
             done.clear()
             run(refreshing, name, provider)
             assert waited(lambda: bool(done)), command
@@ -130,6 +136,8 @@ def test_every_kind_of_commit(
         refreshing.sql(f"DROP TABLE {name}")
 
 
+# Delta's commits are noticed in the same place
+@pytest.mark.in_time("parquet")
 @pytest.mark.parametrize("provider", ["delta", "parquet"])
 def test_tables_by_their_paths(refreshing: SparkSession, tmp_path: Path, provider: str) -> None:
     """Commits to tables by their paths are noticed, too."""
@@ -141,6 +149,8 @@ def test_tables_by_their_paths(refreshing: SparkSession, tmp_path: Path, provide
     assert waited(lambda: lacking(refreshing, name) == 0)
 
 
+# a commit like those above
+@pytest.mark.soak
 def test_a_compaction(refreshing: SparkSession, table: str) -> None:
     """The commit of a compaction procedure is noticed."""
     indexed(refreshing, table)
@@ -157,6 +167,8 @@ def test_a_compaction(refreshing: SparkSession, table: str) -> None:
     assert lacking(refreshing, table) > 0
 
 
+# a stream of the other format commits like any writer of it
+@pytest.mark.in_time("iceberg")
 @pytest.mark.parametrize("provider", ["iceberg", "delta"])
 def test_streams(refreshing: SparkSession, table: str, tmp_path: Path, provider: str) -> None:
     """Each batch of a stream is noticed."""
@@ -180,6 +192,8 @@ def test_streams(refreshing: SparkSession, table: str, tmp_path: Path, provider:
     assert ls.find_files(name, "id = 42", spark=refreshing).total > 1
 
 
+# upserts refresh their indexes in commands/test_upsert
+@pytest.mark.soak
 def test_a_command_that_refreshes_itself(refreshing: SparkSession, table: str) -> None:
     """An upsert indexes its files in its own call, and nothing else does."""
     indexed(refreshing, table)

@@ -20,6 +20,8 @@ MADE = (
 )
 
 
+# make bench-formats measures Iceberg
+@pytest.mark.in_time("parquet")
 @pytest.mark.parametrize(
     ("table_format", "peers"),
     [("iceberg", ["sorted by k", "Z-order (k, s)"]), ("parquet", ["Bloom filters"])],

@@ -65,6 +65,8 @@ def answer(spark: SparkSession, query: str) -> Any:
     return spark.sql(query).collect()[0][0]
 
 
+# by session is how changes and renamed columns are checked
+@pytest.mark.in_time("by-name")
 @pytest.mark.parametrize(("conf", "suffix"), [BY_SESSION, BY_NAME, MAIN_BY_NAME, NO_BRANCH])
 def test_look_ups(spark: SparkSession, branched: str, conf: dict[str, str], suffix: str) -> None:
     """A look-up in a version agrees with SQL on the same name in the same session."""
@@ -91,6 +93,8 @@ def test_look_ups(spark: SparkSession, branched: str, conf: dict[str, str], suff
         assert index.verify_rows(files=None).files == files
 
 
+# by name is how look-ups are checked
+@pytest.mark.in_time("by-session")
 @pytest.mark.parametrize(("conf", "suffix"), [BY_SESSION, BY_NAME])
 def test_changes(spark: SparkSession, branched: str, conf: dict[str, str], suffix: str) -> None:
     """Changes find the rows of the branch, commit to it, count correctly, and leave main alone."""
@@ -122,6 +126,8 @@ def test_changes(spark: SparkSession, branched: str, conf: dict[str, str], suffi
     assert answer(spark, f"SELECT count(*) FROM {branched}.branch_main") == main
 
 
+# deletes/test_read has a branch
+@pytest.mark.soak
 @pytest.mark.parametrize(("conf", "suffix"), [BY_SESSION, BY_NAME_IN_DEPTH])
 def test_equality_deletes(
     spark: SparkSession, branched: str, conf: dict[str, str], suffix: str
@@ -141,6 +147,8 @@ def test_equality_deletes(
     assert answer(spark, f"SELECT count(*) FROM {branched}.branch_main") == 100
 
 
+# a renamed column takes the same way
+@pytest.mark.soak
 @pytest.mark.parametrize(("conf", "suffix"), [BY_SESSION, BY_NAME_IN_DEPTH])
 def test_a_column_added_since_the_last_commit(
     spark: SparkSession, branched: str, conf: dict[str, str], suffix: str
@@ -159,6 +167,8 @@ def test_a_column_added_since_the_last_commit(
         assert ls.insert_new(new, name, on=["id"], spark=spark).inserted == 0
 
 
+# so does this column on the main branch, in test_build
+@pytest.mark.soak
 @pytest.mark.parametrize(("conf", "suffix"), [BY_SESSION, BY_NAME_IN_DEPTH])
 def test_a_column_renamed_since_the_last_commit(
     spark: SparkSession, branched: str, conf: dict[str, str], suffix: str

@@ -63,6 +63,8 @@ def test_answers_are_exactly_the_files(spark: SparkSession, table: str, conditio
     assert found.uncovered == 0
 
 
+# buckets and buffers are drawn without Spark
+@pytest.mark.soak
 def test_many_buckets_and_small_buffers(
     spark: SparkSession, table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -220,6 +222,8 @@ def test_promotion_keeps_the_index(
     both(f"SELECT * FROM {table} WHERE k > 2000000000 OR m > 9999999")
 
 
+# neither is Parquet, which is all that matters
+@pytest.mark.in_time("orc")
 @pytest.mark.parametrize("kind", ["orc", "avro"])
 def test_other_file_formats(
     spark: SparkSession, table: str, both: Callable[[str], tuple[int, int]], kind: str
@@ -232,6 +236,8 @@ def test_other_file_formats(
     assert both(f"SELECT * FROM {table} WHERE k = 500")[1] == 1
 
 
+# test_readers imports such a file
+@pytest.mark.soak
 def test_files_that_were_added_without_field_ids(
     spark: SparkSession, table: str, tmp_path: Path, both: Callable[[str], tuple[int, int]]
 ) -> None:
@@ -437,6 +443,8 @@ def test_partitions_that_iceberg_cannot_tell_apart(spark: SparkSession, table: s
     assert not ls.find_files(table, "id = 2", spark=spark).paths
 
 
+# indexes that lag behind are drawn in commands/test_model
+@pytest.mark.soak
 def test_indexes_that_cover_different_files(
     spark: SparkSession, table: str, both: Callable[[str], tuple[int, int]]
 ) -> None:
@@ -462,6 +470,8 @@ def test_indexes_that_cover_different_files(
     assert read["a = 47 AND b = 100"] <= 2
 
 
+# a lost list of manifests is refused in the same place
+@pytest.mark.in_time("*-m0.avro")
 @pytest.mark.parametrize("lost", ["*-m0.avro", "snap-*.avro"])
 def test_manifests_that_cannot_be_read(spark: SparkSession, table: str, lost: str) -> None:
     """A table with a missing manifest or manifest list is refused with one line."""

@@ -28,7 +28,17 @@ ANSI = [str(NEWEST).lower(), pytest.param(str(not NEWEST).lower(), marks=pytest.
 WRITTEN = 20
 
 
-@pytest.fixture(scope="module", params=LAYOUTS, ids=lambda layout: layout.name)
+# tables with deleted rows are drawn in other tests of every build, too
+IN_TIME = "identity_partitioned"
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(one, id=one.name, marks=[pytest.mark.soak] * (one.name != IN_TIME))
+        for one in LAYOUTS
+    ],
+)
 def layout(request: pytest.FixtureRequest) -> Layout:
     """How the table is laid out."""
     layout: Layout = request.param
@@ -93,7 +103,7 @@ def test_same_answers_with_and_without_skipping(
     assert read < 0.95 * total
 
 
-@pytest.mark.in_time(f"identity_partitioned-{str(NEWEST).lower()}")
+@pytest.mark.in_time(f"{IN_TIME}-{str(NEWEST).lower()}")
 @pytest.mark.parametrize("ansi", ANSI)
 def test_text_finds_the_files_of_all_rows_that_spark_finds(
     spark: SparkSession, versions: list[str], ansi: str

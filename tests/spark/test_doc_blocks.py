@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 ORDERS, CUSTOMERS, LINES = "lake.shop.orders", "lake.shop.customers", "lake.tpch.lineitem"
 HERE = "tests/spark/test_doc_blocks.py"
+# they take longest, and what they call is tested command by command
+IN_SOAK = ("docs/cli.md", "docs/keys.md")
 MINE = [page for page, test in PAGES.items() if test == HERE]
 MAINTAINED = f"""
 [tables."{ORDERS}"]
@@ -115,7 +117,10 @@ def _names(spark: SparkSession, place: Path) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("page", MINE)
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=[pytest.mark.soak] * (page in IN_SOAK)) for page in MINE],
+)
 def test_page(spark: SparkSession, place: Path, page: str) -> None:
     """Each block of the page that is not marked, in order."""
     run = [block for block in blocks_of(page) if block.is_run]

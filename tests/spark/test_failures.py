@@ -75,6 +75,15 @@ def _too_new(path: Path) -> None:
     path.write_text(text)
 
 
+# each part and each harm, not their cross
+@pytest.mark.in_time(
+    "segments-_truncate",
+    "segments-_flip",
+    "files-_flip",
+    "files-_remove",
+    "log-_empty",
+    "log-_remove",
+)
 @pytest.mark.parametrize("harm", [_truncate, _flip, _empty, _remove])
 @pytest.mark.parametrize("part", ["segments", "files", "log"])
 def test_broken_files_are_named_and_harmless(

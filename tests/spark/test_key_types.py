@@ -93,6 +93,8 @@ def test_types(
     assert index.info().types == (case.kind,)
 
 
+# test_build promotes a column of one type
+@pytest.mark.soak
 def test_promotion_of_every_type(
     spark: SparkSession, table: str, both: Callable[[str], tuple[int, int]]
 ) -> None:

@@ -162,6 +162,8 @@ def test_own_jobs_are_described(spark: SparkSession, folder: Path) -> None:
         context.setLocalProperty(name, None)  # type: ignore[arg-type]
 
 
+# Parquet shows its files in the same node
+@pytest.mark.in_time("delta-KeptDeltaFiles")
 @pytest.mark.parametrize(
     ("form", "shown"),
     [
@@ -206,6 +208,7 @@ def _last_job(spark: SparkSession) -> int:
     return max((jobs.apply(at).jobId() for at in range(jobs.size())), default=-1)
 
 
+@pytest.mark.in_time("true")
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_jobs_say_how_many_files_they_read(
     enabled: SparkSession, folder: Path, adaptive: str

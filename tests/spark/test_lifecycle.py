@@ -105,6 +105,8 @@ def test_deltas_are_merged_when_due(spark: SparkSession, table: str) -> None:
     assert index.verify_rows(files=None).wrong == ()
 
 
+# another setting of what the tests above merge
+@pytest.mark.soak
 def test_copy_on_write_merges_at_every_refresh(spark: SparkSession, table: str) -> None:
     """With ``auto``, merges follow the table's own way of changes."""
     index = ls.create_index(table, ["id"], spark=spark, compaction="auto")
@@ -155,6 +157,8 @@ def test_upkeep_of_the_table_leaves_answers_right(spark: SparkSession, table: st
     assert index.verify_rows(files=None).wrong == ()
 
 
+# test_build changes columns, too
+@pytest.mark.soak
 def test_columns_may_change_between_refreshes(spark: SparkSession, table: str) -> None:
     """Renamed, promoted and moved columns keep the index by field id; a lost one is reported."""
     index = ls.create_index(table, ["id"], spark=spark)
@@ -200,6 +204,8 @@ def test_old_states_can_be_read_and_taken_back(spark: SparkSession, table: str) 
     assert found(index, "id = 70005") == (1, 0)
 
 
+# budgets are tested without Spark
+@pytest.mark.soak
 def test_a_budget_holds_for_refreshes(spark: SparkSession, table: str) -> None:
     """A budgeted index is small, never misses a file, and stays small after a refresh."""
     index = ls.create_index(table, ["id"], spark=spark, budget="1 bits")

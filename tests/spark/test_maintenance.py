@@ -159,6 +159,8 @@ def test_one_failure_keeps_nothing_else(spark: SparkSession, declared: DeclaredT
     assert ls.open_index(declared.name, "id", spark=spark).info().files == 7
 
 
+# one beside a writer is in test_maintained
+@pytest.mark.soak
 def test_two_at_once(spark: SparkSession, declared: DeclaredTable) -> None:
     """Two rounds at once both succeed, and every file is indexed once."""
     results: list[Sequence[TableMaintenance]] = []
@@ -193,6 +195,8 @@ def test_it_stops_between_two_steps(spark: SparkSession, declared: DeclaredTable
     assert actions(run(spark, declared))[-1] == ("create", "by_region")
 
 
+# by the conversion that tests/spark/deletes is about
+@pytest.mark.soak
 def test_equality_deletes_are_converted(spark: SparkSession, declared: DeclaredTable) -> None:
     """Declared conversions run after missing indexes are created; a second round finds none."""
     deletes = EqualityDeletes(spark, declared.name)

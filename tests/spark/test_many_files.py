@@ -141,6 +141,8 @@ def test_few_files_are_planned_by_iceberg(
         keys_of(spark, many, "k = 7")
 
 
+# what manifests hold beside files
+@pytest.mark.soak
 def test_partitions_that_change_and_row_ids(spark: SparkSession, table: str) -> None:
     """Files of several partition specs, and inherited row values, stay unchanged."""
     version = 3 if NEWEST else 2

@@ -28,6 +28,8 @@ def test_there_are_two() -> None:
         assert sum(bool(cell.get("outputs")) for cell in _read(path).cells) > 4
 
 
+# the commands of the other one are in docs/commands.md, too
+@pytest.mark.in_time("first-steps")
 @pytest.mark.usefixtures("by_default")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_cells(

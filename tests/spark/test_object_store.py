@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+@pytest.mark.in_time("moto")
 @pytest.mark.parametrize("server", SERVERS)
 def test_an_index_on_s3(spark: SparkSession, table: str, server: str) -> None:
     """Built, queried, refreshed, checked and dropped, with credentials from the session alone."""

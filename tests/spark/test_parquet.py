@@ -152,6 +152,8 @@ def test_a_file_rewritten_after_it_was_listed_is_read(spark: SparkSession, tmp_p
     spark.sql("DROP TABLE spark_catalog.default.listed")
 
 
+# the upkeep of an index is tested on Iceberg
+@pytest.mark.soak
 def test_upkeep_follows_the_folder(
     spark: SparkSession, tmp_path: Path, both: Callable[[str], tuple[int, int]]
 ) -> None:
@@ -190,6 +192,8 @@ def test_an_old_time_of_change_is_another_file(
     assert both(f"SELECT * FROM parquet.`{folder}` WHERE k = 397")[1] == 2
 
 
+# a matter of numbers
+@pytest.mark.soak
 def test_more_files_than_go_in_one_part(spark: SparkSession, tmp_path: Path) -> None:
     """Listings and selections of many files are split into parts without loss."""
     folder = tmp_path / "d"

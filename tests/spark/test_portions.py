@@ -78,6 +78,8 @@ def test_a_table_is_indexed_in_portions(spark: SparkSession, filled: str) -> Non
     _check(spark, filled, index)
 
 
+# several indexes are built at once in test_at_once
+@pytest.mark.soak
 @pytest.mark.usefixtures("small_portions")
 def test_several_indexes_share_the_portions(spark: SparkSession, filled: str) -> None:
     """Each read serves all indexes."""
@@ -112,6 +114,8 @@ def test_what_was_indexed_before_a_failure_is_kept(
     _check(spark, filled, index)
 
 
+# writers beside a build are in test_maintained
+@pytest.mark.soak
 @pytest.mark.usefixtures("small_portions")
 def test_another_writer_between_two_portions(
     spark: SparkSession, filled: str, monkeypatch: pytest.MonkeyPatch

@@ -151,6 +151,8 @@ def test_an_imported_file_follows_the_names_of_its_columns(
     assert len(ls.find_files(table, "a IS NULL", spark=spark).paths) == 2
 
 
+# a partition that moved is the plainer case
+@pytest.mark.soak
 def test_an_imported_file_may_come_back_in_another_partition(
     spark: SparkSession, entry: str, table: str, tmp_path: Path
 ) -> None:
@@ -185,6 +187,8 @@ def test_an_imported_file_may_come_back_in_another_partition(
     assert len(ls.find_files(table, "p = 2 AND id = 2", spark=spark).paths) == 1
 
 
+# CHAR is a matter of the session, whatever the format
+@pytest.mark.in_time("parquet")
 @pytest.mark.parametrize("provider", ["delta", "parquet"])
 def test_char_columns_are_not_indexed(
     spark: SparkSession, entry: str, tmp_path: Path, provider: str
@@ -251,6 +255,8 @@ def test_unsigned_numbers_are_other_ones_under_a_given_schema(
     _alike(spark, lambda: given.parquet(str(folder)).where("k = -1"))
 
 
+# Spark's own reader of Parquet reads both
+@pytest.mark.in_time("parquet")
 @pytest.mark.parametrize("provider", ["delta", "parquet"])
 def test_a_file_that_cannot_be_read_is_not_indexed_as_empty(
     spark: SparkSession, tmp_path: Path, provider: str
@@ -287,6 +293,8 @@ def test_a_file_that_cannot_be_read_is_not_indexed_as_empty(
     assert ls.find_files(f"{provider}:{folder}", "id = 5", spark=spark).uncovered == 0
 
 
+# old times are read from files of every writer in tests/tables
+@pytest.mark.soak
 def test_old_times_of_imported_files_are_read_without_a_session(
     spark: SparkSession, table: str, tmp_path: Path
 ) -> None:

@@ -22,6 +22,8 @@ def test_each_session_skips_files(sessions: list[Session]) -> None:
     assert read == [dict.fromkeys(FORMATS, "1/4")] * (SESSIONS + 1)
 
 
+# takes more sessions than there are otherwise
+@pytest.mark.soak
 def test_restarts_leak_no_classes(sessions: list[Session]) -> None:
     """The JVM has as many classes of lakesieve after ten restarts as after two."""
     # the first sessions load what is needed for the first time, the last ones have other settings

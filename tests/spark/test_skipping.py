@@ -62,6 +62,10 @@ def test_queries(spark: SparkSession, driver: OpenDriver) -> None:
     assert checked(spark, driver.relation(), _names(driver), forms=forms) == {}
 
 
+# of Delta the one with a join
+@pytest.mark.in_time(
+    "iceberg-delete", "iceberg-update", "iceberg-merge", "iceberg-merge two", "delta-merge"
+)
 @pytest.mark.parametrize("command", _COMMANDS)
 def test_commands(spark: SparkSession, driver: OpenDriver, command: str) -> None:
     """DELETE, UPDATE and MERGE search only files with their rows."""

@@ -106,6 +106,8 @@ def test_what_is_advised(spark: SparkSession, table: str, whole: list[TableAdvic
     assert ls.list_indexes(table, spark=spark) == []
 
 
+# that of one column is compared with a real index below
+@pytest.mark.soak
 def test_predictions_are_what_indexes_do(spark: SparkSession, table: str, logs: Path) -> None:
     """With a trial over all files, the predicted files and bytes are exact."""
     wanted = [["ticket"], ["customer"], ["a", "b"], ["shop"]]
@@ -145,6 +147,8 @@ def test_a_part_of_the_files(
         assert one.files_then.low <= one.files_then.value <= one.files_then.high
 
 
+# from there on, queries are those of an event log
+@pytest.mark.soak
 def test_statements(spark: SparkSession, table: str, statements: list[str], tmp_path: Path) -> None:
     """Files of SQL lead to the same advice, and none of their statements runs."""
     file = tmp_path / "queries.sql"
@@ -181,6 +185,8 @@ def test_delta(spark: SparkSession, logs: Path, tmp_path: Path) -> None:
     assert "ticket" in none.unqueried
 
 
+# options are read without Spark, and the advice is that of the function
+@pytest.mark.soak
 def test_command(
     spark: SparkSession, table: str, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -262,6 +268,8 @@ def test_an_estimate_is_what_the_index_then_is(
     assert estimates["arrived"].files_now == estimates["arrived"].files_then == 1
 
 
+# the mathematics of samples are tested without Spark
+@pytest.mark.soak
 def test_an_estimate_by_a_sample(
     spark: SparkSession, table: str, estimates: dict[str, IndexEstimate]
 ) -> None:

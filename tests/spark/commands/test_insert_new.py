@@ -77,7 +77,7 @@ def test_only_files_that_can_hold_the_keys_are_read(spark: SparkSession, people:
     assert contents(spark, people) == before | {1000: (1, "ü1000", 9)}
 
 
-@pytest.mark.in_time("iceberg_merge_on_read-first-1", "iceberg_merge_on_read-last-3")
+@pytest.mark.in_time("iceberg_merge_on_read-first-1")
 @pytest.mark.parametrize(("rule", "kept"), [("first", 1), ("last", 3)])
 def test_keys_that_are_given_twice(spark: SparkSession, people: str, rule: str, kept: int) -> None:
     """If a key is given twice, the rule selects one of its rows; without a rule it is an error."""
@@ -92,7 +92,7 @@ def test_keys_that_are_given_twice(spark: SparkSession, people: str, rule: str, 
     assert contents(spark, people)[500][2] == kept
 
 
-@pytest.mark.in_time("delta_vectors")
+@pytest.mark.in_time("iceberg_merge_on_read")
 def test_a_transaction_is_done_once(spark: SparkSession, people: str) -> None:
     """A transaction that found nothing to insert inserts nothing later, after a key was deleted."""
     rows = given(spark, [7, 8], 9)
@@ -143,7 +143,8 @@ def in_between(monkeypatch: pytest.MonkeyPatch, commits: list[Callable[[], objec
     monkeypatch.setattr("lakesieve.planner.planner.read_request", plan)
 
 
-@pytest.mark.in_time("iceberg_merge_on_read", "delta_vectors")
+# Iceberg has plain appends in between, below
+@pytest.mark.in_time("delta_vectors")
 def test_others_insert_the_same_key_meanwhile(
     spark: SparkSession, people: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -167,7 +168,8 @@ def test_others_insert_the_same_key_meanwhile(
     assert {key: row for key, row in after.items() if key in before} == before
 
 
-@pytest.mark.in_time("iceberg_merge_on_read")
+# another moment of the same race
+@pytest.mark.soak
 def test_others_insert_right_after_the_look_up(
     spark: SparkSession, people: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -210,7 +212,8 @@ def test_plain_appends_meanwhile(
     assert (after[300][2], after[303][2], after[900][2]) == (1, 2, 1)
 
 
-@pytest.mark.in_time("iceberg_merge_on_read")
+# the order of commits is fixed in the tests above, so that each is sure to happen
+@pytest.mark.soak
 def test_writers_at_once(spark: SparkSession, people: str) -> None:
     """If several writers insert overlapping keys at once, each key is inserted exactly once."""
     starts = range(300, 300 + 10 * AT_ONCE, 10)
@@ -235,7 +238,8 @@ def test_writers_at_once(spark: SparkSession, people: str) -> None:
     assert set(contents(spark, people)) == {*range(200), *range(300, starts[-1] + 18)}
 
 
-@pytest.mark.in_time("iceberg_merge_on_read")
+# others insert once in every build, without end here
+@pytest.mark.soak
 def test_commits_without_end(
     spark: SparkSession, people: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -255,7 +259,8 @@ def test_commits_without_end(
     assert set(contents(spark, people)) == {*range(200), 600, 601}
 
 
-@pytest.mark.in_time("iceberg_merge_on_read")
+# that a transaction is done once is tested without a stream
+@pytest.mark.soak
 def test_a_stream_is_inserted_once(
     spark: SparkSession, people: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -297,7 +302,7 @@ def test_a_stream_is_inserted_once(
     assert {key: after[key][2] for key in after if key >= 300} == {300: 1, 301: 2, 302: 2}
 
 
-@pytest.mark.in_time("iceberg_merge_on_read", "delta_vectors")
+@pytest.mark.in_time("iceberg_merge_on_read")
 def test_other_rules_are_refused(spark: SparkSession, people: str) -> None:
     """An unknown rule is refused, with the known ones."""
     with pytest.raises(InvalidInputError, match="duplicates='any' is not a known value"):

@@ -28,11 +28,12 @@ OTHERS = ("compact", "refresh", "refresh", "back")
 KEPT_VERSIONS = 4
 
 
-# the other kind of Delta is drawn in every build
+# one kind of each format; the others have their commands in test_scans and test_conflicts
+IN_TIME = ("iceberg_3_on_read", "delta_vectors")
+
+
 @pytest.fixture(
-    params=[
-        pytest.param(kind, marks=[pytest.mark.soak] * (kind == "delta_rewrites")) for kind in KINDS
-    ]
+    params=[pytest.param(kind, marks=[pytest.mark.soak] * (kind not in IN_TIME)) for kind in KINDS]
 )
 def table(
     spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest

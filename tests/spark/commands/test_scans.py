@@ -36,6 +36,9 @@ def table(
     made.drop()
 
 
+# each way to change rows once
+# Delta's commands are in test_skipping and test_model
+@pytest.mark.in_time("iceberg_2_on_write", "iceberg_3_on_read")
 def test_one_key(spark: SparkSession, table: SqlTable) -> None:
     """A command on one key opens the one file that holds the key, and reports it."""
     (found,) = ls.find_files(table.name, "k = 397", spark=spark).paths
@@ -59,6 +62,9 @@ def test_one_key(spark: SparkSession, table: SqlTable) -> None:
     assert spark.table(table.name).count() == 799
 
 
+# each format once
+# the report is cleared before the format is asked
+@pytest.mark.in_time("iceberg_2_on_write")
 def test_no_scan_at_all(spark: SparkSession, table: SqlTable) -> None:
     """A command that its format answers without a scan clears the previous report."""
     spark.sql(f"DELETE FROM {table.name} WHERE k = 397")
@@ -70,6 +76,8 @@ def test_no_scan_at_all(spark: SparkSession, table: SqlTable) -> None:
     assert spark.table(table.name).count() == 0
 
 
+# the default, in one version of the format
+@pytest.mark.in_time("true-iceberg_2_on_write")
 @pytest.mark.parametrize("table", [k for k in KINDS if "on_write" in k], indirect=True, ids=str)
 @pytest.mark.parametrize("group_filter", ["true", "false"], ids=str)
 def test_replaced_files_are_those_read(
@@ -102,6 +110,8 @@ def test_replaced_files_are_those_read(
         spark.conf.unset(GROUP_FILTER)
 
 
+# the whole table is read whatever its kind
+@pytest.mark.in_time("iceberg_3_on_read")
 def test_rows_that_no_source_has(spark: SparkSession, table: SqlTable) -> None:
     """A MERGE with NOT MATCHED BY SOURCE reads every file."""
     spark.sql(

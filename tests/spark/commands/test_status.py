@@ -35,6 +35,8 @@ def test_iceberg_tells_marked_files(spark: SparkSession, table: str, version: st
     assert ls.status(table, spark=spark).marked_files == 0
 
 
+# Iceberg tells the same of its own
+@pytest.mark.soak
 def test_delta_tells_files_with_vectors(spark: SparkSession, tmp_path: Path) -> None:
     """The same for Delta, by its path."""
     path = tmp_path / "ta ble"

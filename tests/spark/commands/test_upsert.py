@@ -93,7 +93,8 @@ def name_columns(name: str) -> list[str]:
     return name.split("_")
 
 
-@pytest.mark.in_time("iceberg_merge_on_read")
+# the model has rows that stay as they are
+@pytest.mark.soak
 def test_the_same_again_changes_no_row(spark: SparkSession, people: str) -> None:
     """A retry leaves the same rows, and with a transaction it does nothing."""
     rows = frame(spark, [(7, 1, "neu", 9), (1000, 2, "auch", 9)])
@@ -114,7 +115,7 @@ def test_the_same_again_changes_no_row(spark: SparkSession, people: str) -> None
     assert gone.deleted == 0
 
 
-@pytest.mark.in_time("iceberg_merge_on_read", "delta_vectors")
+@pytest.mark.in_time("delta_vectors")
 def test_a_dry_run_tells_and_does_nothing(spark: SparkSession, people: str) -> None:
     """A dry run reports the rows and files of the later change, and changes nothing."""
     before = contents(spark, people)
@@ -127,7 +128,8 @@ def test_a_dry_run_tells_and_does_nothing(spark: SparkSession, people: str) -> N
     assert contents(spark, people) == before
 
 
-@pytest.mark.in_time("iceberg_merge_on_read")
+# random changes equal the model with skipping off and on
+@pytest.mark.soak
 def test_skipping_is_as_it_was_before(spark: SparkSession, people: str) -> None:
     """The call turns skipping on only for itself."""
     rows = frame(spark, [(7, 1, "x", 9)])

@@ -94,6 +94,8 @@ def convert_while(spark: SparkSession, table: str, change: str) -> int:
     return done.conflicts
 
 
+# one that makes no conflict, and one that does
+@pytest.mark.in_time("append", "compaction")
 @pytest.mark.parametrize(("version", "change", "conflicts"), CHANGES)
 def test_commits_in_between(
     spark: SparkSession, table: str, version: int, change: str, conflicts: int
@@ -104,6 +106,9 @@ def test_commits_in_between(
     assert convert_while(spark, table, change) == conflicts
 
 
+# a file that the index does not cover; the others are checked without an index
+# test_transparent has an index that guides
+@pytest.mark.soak
 @pytest.mark.parametrize(("version", "change", "conflicts"), [p for p in CHANGES if p.id in GUIDED])
 def test_commits_in_between_with_an_index(
     spark: SparkSession, table: str, version: int, change: str, conflicts: int
@@ -115,7 +120,8 @@ def test_commits_in_between_with_an_index(
     assert convert_while(spark, table, change) == conflicts
 
 
-@pytest.mark.in_time("v3")
+# rarer than the two commits above
+@pytest.mark.soak
 @pytest.mark.parametrize("version", [2, 3], ids=["v2", "v3"])
 def test_more_commits_in_between(spark: SparkSession, table: str, version: int) -> None:
     """Older compactions, other deletes and other conversions lose no row."""
@@ -145,6 +151,8 @@ def assert_converted(spark: SparkSession, table: str) -> None:
     assert ls.deletes.convert(table, spark=spark).commits == 1
 
 
+# the commits above conflict once, here as often as is tried
+@pytest.mark.soak
 def test_giving_up(spark: SparkSession, table: str) -> None:
     """After the last attempt, an error names the reason, and the table is unchanged."""
     deletes = build(spark, table, 2)
@@ -186,6 +194,8 @@ time.sleep(60)
 """
 
 
+# test_killed and test_maintained kill processes in every build
+@pytest.mark.soak
 @pytest.mark.parametrize("moment", [pytest.param("write", marks=pytest.mark.soak), "commit"])
 def test_killed(spark: SparkSession, table: str, moment: str) -> None:
     """A conversion that is killed in its second part keeps the rows; the next one continues."""

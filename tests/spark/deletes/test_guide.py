@@ -45,6 +45,8 @@ GUIDED = [
 ]
 
 
+# the others are mixtures of these
+@pytest.mark.in_time("one file", "composite", "null", "another column")
 @pytest.mark.parametrize(("index", "columns", "rows", "files"), GUIDED)
 def test_files_that_are_read(
     spark: SparkSession,
@@ -94,6 +96,8 @@ def test_unknown_files_are_read(
     assert stock_rows(spark, table) == expected
 
 
+# rare, and no file is left out
+@pytest.mark.soak
 def test_a_name_mapping_leaves_the_search_to_all_files(
     spark: SparkSession, table: str, made: EqualityDeletes
 ) -> None:

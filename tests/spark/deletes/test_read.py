@@ -55,6 +55,8 @@ def test_filters_and_columns_are_pushed(
     assert "s#" not in untouched
 
 
+# test_transparent skips files of tables with such deletes
+@pytest.mark.soak
 def test_with_skipping_on(spark: SparkSession, table: str, made: EqualityDeletes) -> None:
     """An index skips data files below the joins, and no row is lost."""
     ls.create_index(table, ["v"], spark=spark)

@@ -53,6 +53,8 @@ def _found(folder: Path, key: int) -> set[str]:
     return {path.rpartition("/")[2] for path in found.paths}
 
 
+# test_listing plans a few files in the same way
+@pytest.mark.soak
 def test_only_the_files_of_the_index_are_planned(spark: SparkSession, folder: Path) -> None:
     """From the third query on no job runs, and added and removed files are noticed."""
     ls.enable(spark)

@@ -38,6 +38,8 @@ def _append(spark: SparkSession, folder: Path, *, first: int = 0, files: int = 8
     keys.write.format("delta").mode("append").save(str(folder))
 
 
+# the contract reads older versions with deletion vectors
+@pytest.mark.soak
 def test_deletion_vectors_and_older_versions(
     spark: SparkSession, tmp_path: Path, both: Callable[[str], tuple[int, int]]
 ) -> None:
@@ -70,6 +72,8 @@ def test_deletion_vectors_and_older_versions(
         assert caught.value.kind is ErrorKind.VERSION_NOT_FOUND
 
 
+# clones of Iceberg tables go the same way to their index
+@pytest.mark.soak
 def test_shallow_clones(
     spark: SparkSession, tmp_path: Path, both: Callable[[str], tuple[int, int]]
 ) -> None:
@@ -97,6 +101,8 @@ def test_shallow_clones(
     assert "SHALLOW CLONE" in caught.value.hint
 
 
+# compaction of an index is tested on Iceberg
+@pytest.mark.soak
 def test_compaction_keeps_what_older_versions_hold(
     spark: SparkSession, tmp_path: Path, both: Callable[[str], tuple[int, int]]
 ) -> None:
@@ -112,6 +118,8 @@ def test_compaction_keeps_what_older_versions_hold(
     assert index.verify_rows(files=None).wrong == ()
 
 
+# drawn logs have checkpoints of every form
+@pytest.mark.soak
 def test_checkpoints(
     spark: SparkSession, tmp_path: Path, both: Callable[[str], tuple[int, int]]
 ) -> None:
@@ -143,6 +151,8 @@ def test_restored_and_replaced_tables(
     both(f"SELECT * FROM {name} VERSION AS OF 1 WHERE k = 397")
 
 
+# what Delta does, not lakesieve
+@pytest.mark.soak
 def test_vacuum_leaves_the_index_alone(
     spark: SparkSession, tmp_path: Path, both: Callable[[str], tuple[int, int]]
 ) -> None:
@@ -181,6 +191,8 @@ def test_column_mapping_put_on_an_old_table(
     assert both(f"SELECT * FROM {name} WHERE v = 397")[1] == 1
 
 
+# promotion is tested on Iceberg
+@pytest.mark.soak
 def test_widened_types(
     spark: SparkSession, tmp_path: Path, both: Callable[[str], tuple[int, int]]
 ) -> None:

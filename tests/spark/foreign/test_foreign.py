@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # those of Delta take longest to write
-CASES = {"parquet": (4, 80), "delta": (1, 40), "iceberg": (3, 40)}
+CASES = {"parquet": (2, 80), "delta": (1, 40), "iceberg": (2, 40)}
 STORIES = {story.format: story for story in (ParquetStory, DeltaStory, IcebergStory)}
 FIRST = depth("FIRST_CASE", test=0, soak=0)
 DRAWN = [

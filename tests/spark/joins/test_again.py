@@ -40,6 +40,7 @@ def _keys(frame: DataFrame) -> list[int]:
     return sorted(row["l"] for row in frame.collect())
 
 
+@pytest.mark.in_time("inner", "twice", "random")
 @pytest.mark.parametrize("case", CASES)
 def test_the_answer_is_one_that_spark_gives(
     spark: SparkSession, big: str, tmp_path: Path, case: str

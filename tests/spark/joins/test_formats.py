@@ -32,6 +32,8 @@ QUERIES = (
 )
 
 
+# joins on Delta tables are in test_skipping
+@pytest.mark.in_time("parquet")
 @pytest.mark.parametrize("table_format", ["delta", "parquet"])
 def test_keys_skip_files(
     spark: SparkSession,

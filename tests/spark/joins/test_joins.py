@@ -126,6 +126,8 @@ def test_a_side_that_changes_runs_once(spark: SparkSession, big: str) -> None:
     ls.disable(spark)
 
 
+# adaptive execution shares more scans
+@pytest.mark.in_time("true")
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_scans_with_other_keys_are_not_shared(
     spark: SparkSession, big: str, both: Both, conf: Callable[..., None], adaptive: str
@@ -170,6 +172,7 @@ def test_partition_pruning_stays(
     assert "LocalTableScan" in plan or "join-keys" not in _codes(spark, table)
 
 
+@pytest.mark.in_time("left", "anti", "inner")
 @pytest.mark.parametrize(
     ("join", "filters"),
     [

@@ -67,7 +67,8 @@ def _drop(spark: SparkSession, name: str) -> None:
     spark.sql(f"DROP TABLE IF EXISTS {name}{' PURGE' if name.startswith('lake') else ''}")
 
 
-@pytest.mark.in_time("iceberg_v3_merge-on-read", "iceberg_copy-on-write")
+# copy-on-write is checked by what it replaces
+@pytest.mark.in_time("iceberg_v3_merge-on-read")
 @pytest.mark.parametrize("twins", KINDS, ids=[k.replace(" ", "_") for k in KINDS], indirect=True)
 def test_merges_change_the_same_rows(spark: SparkSession, twins: tuple[str, str, str]) -> None:
     """Merges with several clauses and sources give equal tables, and their keys skip files."""

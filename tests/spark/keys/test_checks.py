@@ -79,7 +79,7 @@ def test_nan_is_a_key(spark: SparkSession, table: str) -> None:
     assert (missing.examples, there.violations) == ((("nan",),), 0)
 
 
-@pytest.mark.in_time("delta")
+@pytest.mark.in_time("iceberg")
 def test_few_keys_open_few_files(spark: SparkSession, parent: str) -> None:
     """Two keys of one file open this file and the file that is not indexed."""
     child = spark.createDataFrame([(2,), (3,)], "id long")
@@ -90,7 +90,7 @@ def test_few_keys_open_few_files(spark: SparkSession, parent: str) -> None:
     assert (checked.files_read, checked.files, checked.index) == (2, 11, "id")
 
 
-@pytest.mark.in_time("delta")
+@pytest.mark.in_time("iceberg")
 def test_unique_keys(spark: SparkSession, parent: str) -> None:
     """A key in several rows is a violation, and the number of listed ones is limited."""
     assert ls.check_unique(parent, ["id"], spark=spark).holds
@@ -105,6 +105,7 @@ def test_unique_keys(spark: SparkSession, parent: str) -> None:
     assert (by_both.holds, by_both.index) == (True, "region_id")
 
 
+@pytest.mark.in_time("iceberg")
 def test_columns_that_do_not_fit_are_refused(spark: SparkSession, parent: str) -> None:
     """Another number of columns, or other types, are refused."""
     with pytest.raises(InvalidInputError, match="differ in their number of columns"):

@@ -48,7 +48,8 @@ def found(answer: ls.Duplicates) -> set[str]:
     return set(rows)
 
 
-@pytest.mark.in_time("iceberg-w-s-", "delta-i-s-", "parquet-x-")
+# Parquet is what the kept rows are tested with
+@pytest.mark.in_time("iceberg-w-s-", "delta-i-s-")
 @pytest.mark.parametrize(
     ("columns", "index"),
     [(["i"], "i"), (["w", "s"], "s_w"), (["x"], "x"), (["i", "s"], None)],
@@ -160,6 +161,8 @@ def _files(location: str, folder: str) -> list[Path]:
     return [path for path in Path(location, folder).rglob("*") if path.is_file()]
 
 
+# rare
+@pytest.mark.soak
 def test_an_empty_table_has_none(spark: SparkSession, table: str) -> None:
     """There are none before the first commit, and after all rows are deleted."""
     spark.sql(f"CREATE TABLE {table} (id BIGINT) USING iceberg")

@@ -60,6 +60,8 @@ def base_name(row: Row) -> str:
     return repr(row).replace("x=-0.0,", "x=0.0,")
 
 
+# a short key, a long one, and one of all columns
+@pytest.mark.in_time("i", "w", "i-s-x")
 @pytest.mark.parametrize(
     "columns",
     [*INDEXED, ["i", "s"]],

@@ -115,7 +115,7 @@ def test_rows_of_two_indexes(
     compare(f"SELECT input_file_name(), large FROM {table} WHERE id = 777")
 
 
-@pytest.mark.parametrize("seed", range(depth("SEEDS", test=3, soak=150)))
+@pytest.mark.parametrize("seed", range(depth("SEEDS", test=1, soak=150)))
 def test_drawn_tables(
     spark: SparkSession, table: str, compare: Callable[[str], list[TablePruning]], seed: int
 ) -> None:
@@ -191,6 +191,9 @@ def test_files_that_iceberg_must_read(
         compare(query.replace("text", column))
 
 
+# version 2 has the same readers, and drawn tables
+# commands and drawn tables leave deleted rows behind
+@pytest.mark.soak
 @pytest.mark.parametrize("version", ["2", "3"])
 def test_rows_without_deleted_ones(
     spark: SparkSession,
@@ -215,6 +218,8 @@ def test_rows_without_deleted_ones(
     assert scan.metrics().apply("numDeletes").value() == 10
 
 
+# and version 2 no row lineage
+@pytest.mark.in_time("3")
 @pytest.mark.parametrize("version", ["2", "3"])
 def test_commands_and_deletes(
     spark: SparkSession, table: str, compare: Callable[[str], list[TablePruning]], version: str

@@ -109,6 +109,8 @@ def test_disabled(session: SparkSession, planner: RowPlanner, tmp_path: Path) ->
     assert query.count() == ROWS
 
 
+# mapped columns contain what plain ones check; row-wise reading is in test_row_ranges
+@pytest.mark.in_time("true-True")
 @pytest.mark.parametrize("mapped", [False, True])
 @pytest.mark.parametrize("vectorized", ["true", "false"])
 def test_delta_with_deletion_vectors(

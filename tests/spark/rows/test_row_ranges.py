@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark.sql import functions as F
+from tests.depth import depth
 from tests.spark.rows.file_kinds import PAGED, ROWS, UNPAGED, row_groups, write_kinds
 from tests.spark.rows.restriction import END, install, restricted
 
@@ -104,7 +105,7 @@ def expected(
     return places
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(depth("RANGES", test=1, soak=4)))
 def test_drawn_ranges(session: SparkSession, folder: Path, reader: str, seed: int) -> None:
     """Each wanted row is read as without ranges, and no other row where pages can be skipped."""
     drawn = random.Random(seed)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SEEDS = range(depth("SEEDS", test=1, soak=8))
-QUERIES = depth("QUERIES", test=12, soak=25)
+QUERIES = depth("QUERIES", test=9, soak=25)
 STEPS = 6
 
 
@@ -114,6 +114,8 @@ def test_the_same_rows(
         spark.sql(f"DROP TABLE IF EXISTS {story.table} PURGE")
 
 
+# clients in Python meet the server in tests/serve
+@pytest.mark.soak
 @pytest.mark.parametrize("seed", SEEDS)
 def test_python_clients(
     spark: SparkSession, served: str, seed: int, monkeypatch: pytest.MonkeyPatch
