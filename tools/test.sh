@@ -1,16 +1,22 @@
 #!/usr/bin/env bash
-# Every test: those that need no JVM, then the sessions of all versions of Spark, three at a time.
+# Every test: those that need no JVM, then the sessions of all versions of Spark, some at a time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# a session waits for a quarter of its time: three keep two cores busy, the longest first
+# a session waits for half of its time: four keep two cores busy, the longest first
+at_once=4
 sessions=(4.1-files 4.1-commands 4.1-folders hudi 3.5)
 # each has an environment of its own, which nothing else needs
 if [[ ${LAKESIEVE_DEPTH:-test} == soak ]]; then sessions+=(4.0 4.2 4.3 oldest); fi
 shopt -s extglob
 # so that all three take about as long
-commands=(tests/spark/{advisor,commands,keys}/ tests/spark/test_contract.py)
-folders=(tests/spark/!(hudi|java|advisor|commands|keys|__pycache__)/)
+commands=(
+  tests/spark/{advisor,commands,keys}/ tests/spark/test_{branches,build,contract,restarts}.py
+)
+folders=(
+  tests/spark/!(hudi|java|advisor|commands|keys|__pycache__)/
+  tests/spark/test_{differential,doc_blocks}.py
+)
 
 run() {
   case $1 in
@@ -37,12 +43,12 @@ logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 # jobs in the background do not hear of Ctrl-C
 trap 'trap - TERM; kill 0' INT TERM
-echo "Sessions of Spark, three at a time, each shown when it ends: ${sessions[*]}" >&2
+echo "Sessions of Spark, $at_once at a time, each shown when it ends: ${sessions[*]}" >&2
 running=0
 for session in "${sessions[@]}"; do
-  if ((running == 3)); then
+  if ((running == at_once)); then
     wait -n || status=1
-    running=2
+    running=$((running - 1))
   fi
   (
     ended=0
