@@ -20,8 +20,8 @@ MADE = (
 )
 
 
-# make bench-formats measures Iceberg
-@pytest.mark.in_time("parquet")
+# tests/bench has the parts of benchmarks that need no session
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("table_format", "peers"),
     [("iceberg", ["sorted by k", "Z-order (k, s)"]), ("parquet", ["Bloom filters"])],

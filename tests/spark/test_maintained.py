@@ -25,7 +25,7 @@ import lakesieve as ls
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SECONDS = depth("MAINTAINED_SECONDS", test=8, soak=600)
+SECONDS = depth("MAINTAINED_SECONDS", test=5, soak=600)
 KILLS = depth("MAINTAINED_KILLS", test=1, soak=6)
 # files that may lag when a round begins: those of the round before, and of a start after a kill
 LAG = 60

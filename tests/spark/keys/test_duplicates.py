@@ -110,6 +110,8 @@ def test_only_files_that_can_hold_them_are_read(spark: SparkSession, nearly_uniq
     assert (more.files_read, more.files) == (4, 21)
 
 
+# test_contains checks that later queries read whole tables again
+@pytest.mark.soak
 def test_no_query_is_answered_from_what_was_kept(spark: SparkSession, tmp_path: Path) -> None:
     """The same questions in SQL see all files, including new ones, despite the cached rows."""
     folder = tmp_path / "t"

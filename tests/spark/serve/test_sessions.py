@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SEEDS = range(depth("SEEDS", test=1, soak=8))
-QUERIES = depth("QUERIES", test=9, soak=25)
+QUERIES = depth("QUERIES", test=12, soak=25)
 STEPS = 6
 
 
