@@ -98,7 +98,7 @@ class TestDelta(TableContract):
     """Delta fulfils the contract."""
 
     # its data files are those of Parquet, where all types are looked up in every build
-    keys = KEYS if is_soak() else ("i", "st.k")
+    keys = KEYS if is_soak() else ("i", "s", "x", "st.k")
 
     @pytest.fixture
     def make_table(self, spark: SparkSession, tmp_path: Path) -> Iterator[Callable[[], Driver]]:
