@@ -54,7 +54,7 @@ test: lint ## lint, then every test (ARGS="-m 'not spark'" for the fast ones)
 	@$(if $(ARGS),$(BIN)/pytest $(ARGS) && echo "ARGS leave out other versions of Spark: make test-4.0 test-3.5 test-hudi.",tools/test.sh)
 
 # a thousand examples take longer than the five minutes that a test has otherwise
-soak: lint ## the same tests in depth: thousands of drawn cases, kills at random (90 minutes)
+soak: lint ## the same tests in depth: thousands of drawn cases, kills at random (several hours)
 	@LAKESIEVE_DEPTH=soak PYTEST_TIMEOUT=3600 tools/test.sh
 
 test-4.3 test-4.2 test-4.0: test-%: setup .venv-%/.complete ## the contract of the formats on another version of Spark
