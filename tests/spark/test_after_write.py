@@ -149,7 +149,7 @@ def test_tables_by_their_paths(refreshing: SparkSession, tmp_path: Path, provide
     assert waited(lambda: lacking(refreshing, name) == 0)
 
 
-# a commit like those above
+# the tests above notice commits of the same kind
 @pytest.mark.soak
 def test_a_compaction(refreshing: SparkSession, table: str) -> None:
     """The commit of a compaction procedure is noticed."""

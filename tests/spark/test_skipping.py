@@ -62,7 +62,7 @@ def test_queries(spark: SparkSession, driver: OpenDriver) -> None:
     assert checked(spark, driver.relation(), _names(driver), forms=forms) == {}
 
 
-# of Delta the one with a join
+# of the commands on Delta, every build runs MERGE, which has a join
 @pytest.mark.in_time(
     "iceberg-delete", "iceberg-update", "iceberg-merge", "iceberg-merge two", "delta-merge"
 )

@@ -159,7 +159,7 @@ def test_large_tables_make_large_look_ups_worth_it() -> None:
 
 
 def test_large_files_make_large_look_ups_worth_it() -> None:
-    """It grows with the number of row blocks, too: a few large files have many of them."""
+    """The limit grows with the number of row blocks, too: a few large files have many blocks."""
     keys = range(4 * FEW_ROW_GROUPS)
     pairs = [(key, key % FILES) for key in keys]
     result = [(key, key + 1) for key in keys[::2]]

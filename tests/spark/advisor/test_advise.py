@@ -147,7 +147,7 @@ def test_a_part_of_the_files(
         assert one.files_then.low <= one.files_then.value <= one.files_then.high
 
 
-# from there on, queries are those of an event log
+# the advisor treats statements of a file as it treats queries of an event log
 @pytest.mark.soak
 def test_statements(spark: SparkSession, table: str, statements: list[str], tmp_path: Path) -> None:
     """Files of SQL lead to the same advice, and none of their statements runs."""

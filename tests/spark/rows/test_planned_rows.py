@@ -109,7 +109,7 @@ def test_disabled(session: SparkSession, planner: RowPlanner, tmp_path: Path) ->
     assert query.count() == ROWS
 
 
-# mapped columns contain what plain ones check; row-wise reading is in test_row_ranges
+# the test of mapped columns checks plain columns too; test_row_ranges reads row by row
 @pytest.mark.in_time("true-True")
 @pytest.mark.parametrize("mapped", [False, True])
 @pytest.mark.parametrize("vectorized", ["true", "false"])

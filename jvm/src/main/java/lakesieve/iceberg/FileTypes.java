@@ -66,7 +66,7 @@ final class FileTypes {
     return field.getId() != null && field.getId().intValue() == id;
   }
 
-  /** Return the one field of a group with an id, or null for none and for several. */
+  /** Return the field of a group with an id; null if no field or several fields have it. */
   private static org.apache.parquet.schema.Type field(GroupType group, int id) {
     var found = group.getFields().stream().filter(field -> is(field, id)).toList();
     return found.size() == 1 ? found.get(0) : null;

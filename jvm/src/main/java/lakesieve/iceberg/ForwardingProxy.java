@@ -72,8 +72,8 @@ public final class ForwardingProxy {
   }
 
   /**
-   * Make a proxy with all public interfaces of an object. It equals other proxies of the same kind
-   * whose objects and keys are equal.
+   * Make a proxy with all public interfaces of an object. Two such proxies are equal if their objects
+   * are equal and their keys are equal.
    *
    * @param type one of the interfaces
    * @param key what the proxy changes about the object

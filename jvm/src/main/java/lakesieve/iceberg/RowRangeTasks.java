@@ -43,7 +43,7 @@ final class RowRangeTasks<T> implements PartitionReader<T> {
    *
    * @param iceberg makes Iceberg's reader of a partition
    * @param opened opens a task of which only some rows are read, or returns null
-   * @param returned makes of a batch what is returned
+   * @param returned splits a batch into what Spark gets: the batch itself, or its rows
    */
   RowRangeTasks(
       InputPartition partition,
