@@ -72,8 +72,8 @@ public final class ForwardingProxy {
   }
 
   /**
-   * Make a proxy with all public interfaces of an object. Two such proxies are equal if their objects
-   * are equal and their keys are equal.
+   * Make a proxy with all public interfaces of an object. Two such proxies are equal if their
+   * objects are equal and their keys are equal.
    *
    * @param type one of the interfaces
    * @param key what the proxy changes about the object
