@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from lakesieve.tables import Column, TableVersion
 
 
+# the column in which Spark's Parquet reader returns the position of each row
+_POSITION = "_tmp_metadata_row_index"
+
+
 class HudiTable:
     """One Hudi table, copy-on-write or merge-on-read, by its path or as a catalog table.
 
@@ -34,8 +38,8 @@ class HudiTable:
         UnsupportedError: It is not a Hudi table that this version supports.
     """
 
-    row_positions = False
-    reads_row_blocks = False
+    row_positions = True
+    reads_row_blocks = True
 
     def __init__(self, spark: SparkSession, name: str, *, is_path: bool) -> None:
         self._spark = spark
@@ -108,12 +112,16 @@ class HudiTable:
 
         As for :meth:`SparkTable.raw_rows`.
         """
+        from pyspark.sql import DataFrame
         from pyspark.sql import functions as F
 
         whole = self._read(version.id, **{RAW_READ: read.option})
         self._check_columns(whole, read.columns)
+        if read.positions:
+            # Hudi's relation has no metadata columns
+            whole = DataFrame(self._call("positions", self._leaf(whole)), self._spark)
         file = hadoop_path(F.input_file_name())
-        rows = whole.select(*raw_columns(read, "_metadata.row_index", file))
+        rows = whole.select(*raw_columns(read, _POSITION, file))
         total = pc.sum(self.reader.live_files(version).column("size")).as_py() or 0
         return in_larger_tasks(rows, read, total)
 

@@ -7,6 +7,8 @@ import java.util.List;
 import java.util.Map;
 import lakesieve.folders.FileScans;
 import lakesieve.folders.SchemaDocument;
+import lakesieve.rows.ParquetReads;
+import lakesieve.spark.ClassicSessions;
 import lakesieve.spark.PrivateMembers;
 import lakesieve.spark.Scala;
 import org.apache.hudi.BaseHoodieTableFileIndex;
@@ -18,11 +20,15 @@ import org.apache.hudi.common.model.HoodieBaseFile;
 import org.apache.hudi.common.model.HoodieLogFile;
 import org.apache.hudi.common.table.HoodieTableConfig;
 import org.apache.hudi.common.table.timeline.HoodieInstantTimeGenerator;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.datasources.FileFormat;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation$;
 import org.apache.spark.sql.hudi.HoodieSqlCommonUtils;
+import org.apache.spark.sql.types.DataTypes;
 
 /**
  * The schema and the file slices of a read of a Hudi table.
@@ -90,6 +96,22 @@ public final class HudiFiles {
         relation.schema().json(),
         relation.partitionSchema().fieldNames(),
         more);
+  }
+
+  /** The rows that a leaf reads. The last column is the position of each row in its base file. */
+  public static Dataset<Row> positions(LogicalPlan leaf) {
+    HadoopFsRelation old = FileScans.relation(leaf);
+    HadoopFsRelation relation =
+        new HadoopFsRelation(
+            old.location(),
+            old.partitionSchema(),
+            old.dataSchema().add(ParquetReads.POSITION, DataTypes.LongType),
+            old.bucketSpec(),
+            old.fileFormat(),
+            old.options(),
+            old.sparkSession());
+    return ClassicSessions.rows(
+        old.sparkSession(), LogicalRelation$.MODULE$.apply(relation, false));
   }
 
   /** The file slices of the version that the index reads, by partition. */

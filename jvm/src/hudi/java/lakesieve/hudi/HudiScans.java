@@ -1,6 +1,7 @@
 package lakesieve.hudi;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -9,6 +10,7 @@ import java.util.Locale;
 import java.util.Map;
 import lakesieve.files.FileGroup;
 import lakesieve.files.FilePaths;
+import lakesieve.files.FileRows;
 import lakesieve.files.KeepSet;
 import lakesieve.files.PathSet;
 import lakesieve.folders.FileRelations;
@@ -20,6 +22,7 @@ import org.apache.hudi.BaseHoodieTableFileIndex;
 import org.apache.hudi.BaseHoodieTableFileIndex.PartitionPath;
 import org.apache.hudi.HoodieFileIndex;
 import org.apache.hudi.common.model.FileSlice;
+import org.apache.hudi.storage.StoragePathInfo;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
@@ -110,6 +113,7 @@ public final class HudiScans extends ScanAdapter {
     HoodieFileIndex index = HudiFiles.index(leaf);
     Map<PartitionPath, List<FileSlice>> kept = new HashMap<>();
     PathSet chosen = new PathSet();
+    FileRows rows = new FileRows();
     int skipped = 0;
     int uncovered = 0;
     for (var partition : HudiFiles.slices(index).entrySet()) {
@@ -119,13 +123,27 @@ public final class HudiScans extends ScanAdapter {
         String identity = FilePaths.normal(HudiFiles.identity(index, slice));
         if (identity != null && !keep.keeps(identity)) continue;
         if (identity == null || !keep.covers(identity)) uncovered++;
-        if (identity != null) chosen.add(identity);
+        long[] ranges = identity == null || slice.hasLogFiles() ? null : keep.rows(identity);
+        if (ranges != null) {
+          StoragePathInfo base = slice.getBaseFile().get().getPathInfo();
+          rows.put(
+              identity,
+              base.getLength(),
+              base.getModificationTime(),
+              ranges,
+              keep.records(identity));
+        }
+        if (identity != null) chosen.add(identity + Arrays.toString(ranges));
         slices.add(slice);
       }
       skipped += listed.size() - slices.size();
       kept.put(partition.getKey(), slices);
     }
-    if (skipped > 0) replaced.put(leaf, with(leaf, kept, chosen.mark()));
+    if (skipped > 0 || !rows.isEmpty()) {
+      LogicalPlan fewer = with(leaf, kept, chosen.mark());
+      FileScans.restrict(HudiFiles.index(fewer), rows);
+      replaced.put(leaf, fewer);
+    }
     return uncovered;
   }
 

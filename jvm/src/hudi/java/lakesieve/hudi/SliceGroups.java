@@ -1,13 +1,10 @@
 package lakesieve.hudi;
 
-import java.lang.ref.ReferenceQueue;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import lakesieve.files.FileGroup;
-import lakesieve.files.IdentitySet;
+import lakesieve.files.IdentityMap;
 import lakesieve.files.PathSet;
 import org.apache.hudi.HoodieFileIndex;
 import org.apache.hudi.common.model.FileSlice;
@@ -23,8 +20,7 @@ public final class SliceGroups {
   /** Number of slices of a group. The last group of a list may have fewer. */
   public static final int SIZE = 256;
 
-  private final Map<IdentitySet.Ref, List<FileGroup>> known = new HashMap<>();
-  private final ReferenceQueue<Object> collected = new ReferenceQueue<>();
+  private IdentityMap<List<FileGroup>> known = new IdentityMap<>();
   private byte[] secret;
 
   /**
@@ -36,17 +32,16 @@ public final class SliceGroups {
    */
   public synchronized List<FileGroup> of(
       HoodieFileIndex index, List<FileSlice> slices, byte[] secret) {
-    for (var gone = collected.poll(); gone != null; gone = collected.poll()) known.remove(gone);
-    if (!Arrays.equals(secret, this.secret)) known.clear();
+    if (!Arrays.equals(secret, this.secret)) known = new IdentityMap<>();
     this.secret = secret;
-    List<FileGroup> groups = known.get(new IdentitySet.Ref(slices, null));
+    List<FileGroup> groups = known.get(slices);
     if (groups == null || files(groups) != slices.size()) {
       groups = new ArrayList<>();
       for (int start = 0; start < slices.size(); start += SIZE) {
         int end = Math.min(slices.size(), start + SIZE);
         groups.add(group(index, slices.subList(start, end), secret));
       }
-      known.put(new IdentitySet.Ref(slices, collected), groups);
+      known.put(slices, groups);
     }
     return groups;
   }

@@ -3,10 +3,14 @@ package lakesieve.folders;
 import java.nio.charset.StandardCharsets;
 import java.util.UUID;
 import lakesieve.files.FilePaths;
+import lakesieve.files.FileRows;
+import lakesieve.files.IdentityMap;
+import lakesieve.files.RestrictedFiles;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.datasources.CatalogFileIndex;
+import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.InMemoryFileIndex;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
@@ -15,6 +19,9 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
 public final class FileScans {
   private static final String PARQUET =
       "org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat";
+
+  // file indexes of table formats, with the rows that are read of their files
+  private static final IdentityMap<FileRows> ROWS = new IdentityMap<>();
 
   private FileScans() {}
 
@@ -25,6 +32,18 @@ public final class FileScans {
             && read.relation() instanceof HadoopFsRelation relation
         ? relation
         : null;
+  }
+
+  /** Return the rows that are read of some files; null if all rows of all files are read. */
+  public static FileRows rows(HadoopFsRelation relation) {
+    FileIndex files = relation.location();
+    FileRows rows = files instanceof RestrictedFiles own ? own.rows() : ROWS.get(files);
+    return rows == null || rows.isEmpty() ? null : rows;
+  }
+
+  /** Read only some rows of the files of an index that has a class of its table format. */
+  public static void restrict(FileIndex files, FileRows rows) {
+    ROWS.put(files, rows);
   }
 
   /** Return the only leaf of a plan if it reads a directory of Parquet files, or null. */

@@ -9,6 +9,7 @@ import org.apache.parquet.schema.GroupType;
 import org.apache.parquet.schema.LogicalTypeAnnotation;
 import org.apache.parquet.schema.PrimitiveType;
 import org.apache.parquet.schema.PrimitiveType.PrimitiveTypeName;
+import org.apache.parquet.schema.Type.Repetition;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.MapType;
@@ -73,7 +74,7 @@ final class FileTypes {
   }
 
   private static boolean isSame(Type wanted, org.apache.parquet.schema.Type found) {
-    if (found.isRepetition(org.apache.parquet.schema.Type.Repetition.REPEATED)) return false;
+    if (found.isRepetition(Repetition.REPEATED)) return false;
     if (found.isPrimitive()) {
       return wanted.isPrimitiveType() && isSame(wanted, found.asPrimitiveType());
     }
@@ -92,8 +93,8 @@ final class FileTypes {
   /** Return the group of a list's elements or of a map's entries, or null. */
   private static GroupType repeated(GroupType group) {
     if (group.getFieldCount() != 1) return null;
-    org.apache.parquet.schema.Type only = group.getType(0);
-    boolean isRepeated = only.isRepetition(org.apache.parquet.schema.Type.Repetition.REPEATED);
+    var only = group.getType(0);
+    boolean isRepeated = only.isRepetition(Repetition.REPEATED);
     return isRepeated && !only.isPrimitive() ? only.asGroupType() : null;
   }
 

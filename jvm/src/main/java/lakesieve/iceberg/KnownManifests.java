@@ -13,7 +13,7 @@ import java.util.TreeMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import lakesieve.files.FileGroup;
-import lakesieve.files.IdentitySet;
+import lakesieve.files.IdentityRef;
 import org.apache.hadoop.conf.Configurable;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.iceberg.ManifestFile;
@@ -81,7 +81,7 @@ public final class KnownManifests {
   /** A digest of the settings of a file IO, or the file IO itself if its settings are unknown. */
   private static Object store(FileIO io, byte[] secret) throws NoSuchAlgorithmException {
     String settings = settings(io);
-    if (settings == null) return new IdentitySet.Ref(io, null);
+    if (settings == null) return new IdentityRef(io, null);
     MessageDigest digest = MessageDigest.getInstance("SHA-256");
     digest.update(secret);
     byte[] bytes = digest.digest(settings.getBytes(StandardCharsets.UTF_8));

@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.stream.Collectors;
+import lakesieve.rows.ParquetReads;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.MetadataColumns;
 import org.apache.iceberg.PartitionField;
@@ -35,8 +36,6 @@ final class WantedColumns implements Serializable {
 
   // Spark converts old dates in some of the files that it has written itself
   private static final String WRITTEN_BY_SPARK = "org.apache.spark.";
-  // the column that Spark's reader fills with the position of each row
-  private static final String POSITION = "_tmp_metadata_row_index";
   private static final int POSITION_ID = MetadataColumns.ROW_POSITION.fieldId();
   // the position and a number of the file
   private static final int ROW_ID = MetadataColumns.ROW_ID.fieldId();
@@ -149,7 +148,7 @@ final class WantedColumns implements Serializable {
       NestedField field = projection.columns().get(at);
       if (isInFile(field)) fields.add(FileTypes.withIds(returned.fields()[at], field));
     }
-    fields.add(new StructField(POSITION, DataTypes.LongType, true, Metadata.empty()));
+    fields.add(new StructField(ParquetReads.POSITION, DataTypes.LongType, true, Metadata.empty()));
     return new org.apache.spark.sql.types.StructType(fields.toArray(new StructField[0]));
   }
 

@@ -37,6 +37,9 @@ import scala.collection.immutable.Map$;
 public final class ParquetReads implements Serializable {
   private static final long serialVersionUID = 1;
 
+  /** The column that Spark's reader fills with the position of each row in its file. */
+  public static final String POSITION = "_tmp_metadata_row_index";
+
   private static final String BY_FIELD_ID = "spark.sql.parquet.fieldId.read.enabled";
   // dates and timestamps are returned as they are in the file
   private static final String REBASE = "datetimeRebaseMode";

@@ -1,11 +1,7 @@
 package lakesieve.rows;
 
-import java.lang.ref.Reference;
-import java.lang.ref.ReferenceQueue;
-import java.util.HashMap;
-import java.util.Map;
 import java.util.function.UnaryOperator;
-import lakesieve.files.IdentitySet;
+import lakesieve.files.IdentityMap;
 import org.apache.spark.sql.connector.read.Scan;
 
 /**
@@ -15,8 +11,7 @@ import org.apache.spark.sql.connector.read.Scan;
  * Only the physical plan has the scan that reads fewer rows.
  */
 public final class RestrictedScans {
-  private static final Map<IdentitySet.Ref, UnaryOperator<Scan>> SCANS = new HashMap<>();
-  private static final ReferenceQueue<Object> COLLECTED = new ReferenceQueue<>();
+  private static final IdentityMap<UnaryOperator<Scan>> SCANS = new IdentityMap<>();
 
   private RestrictedScans() {}
 
@@ -26,20 +21,12 @@ public final class RestrictedScans {
    * @param restriction makes the scan that reads fewer rows, and does not refer to the scan itself;
    *     null to read all rows
    */
-  public static synchronized void put(Scan scan, UnaryOperator<Scan> restriction) {
-    for (Reference<?> gone = COLLECTED.poll(); gone != null; gone = COLLECTED.poll()) {
-      SCANS.remove(gone);
-    }
-    IdentitySet.Ref ref = new IdentitySet.Ref(scan, COLLECTED);
-    if (restriction == null) {
-      SCANS.remove(ref);
-    } else {
-      SCANS.put(ref, restriction);
-    }
+  public static void put(Scan scan, UnaryOperator<Scan> restriction) {
+    SCANS.put(scan, restriction);
   }
 
   /** Return what restricts a scan, or null for a scan that reads all rows. */
-  public static synchronized UnaryOperator<Scan> of(Scan scan) {
-    return SCANS.get(new IdentitySet.Ref(scan, null));
+  public static UnaryOperator<Scan> of(Scan scan) {
+    return SCANS.get(scan);
   }
 }

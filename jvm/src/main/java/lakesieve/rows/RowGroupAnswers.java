@@ -34,10 +34,20 @@ final class RowGroupAnswers implements BiFunction<Object, Object, Object> {
           FILTERS + "predicate.ContainsRewriter");
   private static final String VALIDATOR = FILTERS + "predicate.SchemaCompatibilityValidator";
   private static final ColumnPath NO_COLUMN = ColumnPath.get("");
+  private static final String VECTORIZED =
+      "org.apache.spark.sql.execution.datasources.parquet.VectorizedParquetRecordReader";
+
+  /** Thrown when Parquet asks a question that is not known, before it reads any row of a file. */
+  static final class UnknownVisitorException extends RuntimeException {
+    private static final long serialVersionUID = 1;
+
+    UnknownVisitorException(String visitor) {
+      super("a predicate on row numbers is asked by " + visitor);
+    }
+  }
 
   private final long[] ranges; // null for all rows
   private final long length;
-  private final boolean byPage;
   private ParquetFileReader reader;
 
   /**
@@ -45,13 +55,10 @@ final class RowGroupAnswers implements BiFunction<Object, Object, Object> {
    *
    * @param ranges the rows to read, see {@link RowRanges}; null for all rows
    * @param length of the file that the ranges are about, in bytes
-   * @param byPage whether to leave out pages, and not only row groups. Parquet's row-wise reader
-   *     must not: it was seen to return another row's values for the last row of a row group
    */
-  RowGroupAnswers(long[] ranges, long length, boolean byPage) {
+  RowGroupAnswers(long[] ranges, long length) {
     this.ranges = ranges;
     this.length = length;
-    this.byPage = byPage;
   }
 
   @Override
@@ -62,7 +69,7 @@ final class RowGroupAnswers implements BiFunction<Object, Object, Object> {
     if (DROPPING.contains(asks)) return false;
     if (REWRITING.contains(asks)) return predicate;
     if (asks.equals(VALIDATOR)) return null;
-    throw new UnsupportedOperationException("a predicate on row numbers is asked by " + asks);
+    throw new UnknownVisitorException(asks);
   }
 
   /** Return true for a row group without any row to read. */
@@ -84,13 +91,25 @@ final class RowGroupAnswers implements BiFunction<Object, Object, Object> {
     ParquetParts parts = ParquetParts.get();
     long rows = parts.rowCount(visitor);
     long[] all = {0, rows};
-    if (!byPage || ranges == null || reader == null) return parts.ranges(all, rows);
+    if (ranges == null || reader == null || !isVectorized()) return parts.ranges(all, rows);
     ColumnIndexStore store = (ColumnIndexStore) parts.store(visitor);
     int at = hasOffsets(store) ? indexOf(parts.stores(reader), store) : -1;
     if (at < 0) return parts.ranges(all, rows);
     BlockMetaData group = reader.getRowGroups().get(at);
     boolean isKnown = hasRowNumbers(group) && group.getRowCount() == rows;
     return parts.ranges(isKnown ? wanted(group) : all, rows);
+  }
+
+  /**
+   * Return true if Spark's vectorized reader reads the file, which may leave out pages.
+   *
+   * <p>Parquet's row-wise reader must not: it was seen to return another row's values for the last
+   * row of a row group. The stack tells the reader for certain. Settings do not, because Hudi
+   * changes them while it plans a query.
+   */
+  private static boolean isVectorized() {
+    return StackWalker.getInstance()
+        .walk(frames -> frames.anyMatch(frame -> frame.getClassName().equals(VECTORIZED)));
   }
 
   /** Return false for a file that has another length than the one that was planned. */

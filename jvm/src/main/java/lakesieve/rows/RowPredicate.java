@@ -38,7 +38,7 @@ final class RowPredicate {
     type = defined();
     Object field = PrivateMembers.field(null, type, "OPENED");
     opened = (ThreadLocal<BiFunction<Object, Object, Object>>) field;
-    BiFunction<Object, Object, Object> every = new RowGroupAnswers(null, 0, false);
+    BiFunction<Object, Object, Object> every = new RowGroupAnswers(null, 0);
     PrivateMembers.call(
         null, type, "selectEveryRowOtherwise", new Class<?>[] {BiFunction.class}, every);
     requireRoundTrip();

@@ -45,7 +45,7 @@ public final class RowRangeFormat extends ParquetFormatInFront {
 
   @Override
   protected Function1<PartitionedFile, Iterator<InternalRow>> reader(
-      SparkSession spark, Configuration configuration, boolean isVectorized, Readers readers) {
+      SparkSession spark, Configuration configuration, Readers readers) {
     Configuration copy = new Configuration(configuration);
     Function1<PartitionedFile, Iterator<InternalRow>> whole = readers.make(true, configuration);
     RowPredicate predicate = RowPredicate.installed();
@@ -58,8 +58,7 @@ public final class RowRangeFormat extends ParquetFormatInFront {
     return new RowRangeReader(
         whole,
         readers.make(false, copy),
-        JavaSparkContext.fromSparkContext(spark.sparkContext()).broadcast(rows),
-        isVectorized);
+        JavaSparkContext.fromSparkContext(spark.sparkContext()).broadcast(rows));
   }
 
   @Override

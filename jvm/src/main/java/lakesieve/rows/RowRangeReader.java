@@ -5,6 +5,7 @@ import lakesieve.files.FileRows;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
+import org.slf4j.LoggerFactory;
 import scala.Function1;
 import scala.collection.Iterator;
 import scala.runtime.AbstractFunction1;
@@ -22,24 +23,20 @@ final class RowRangeReader extends AbstractFunction1<PartitionedFile, Iterator<I
   private final Function1<PartitionedFile, Iterator<InternalRow>> restricted;
 
   private final Broadcast<FileRows> rows;
-  private final boolean isVectorized;
 
   /**
    * Create the function.
    *
    * @param whole reads all rows of a file
    * @param restricted does the same with a configuration that has the predicate on rows
-   * @param isVectorized whether Spark decodes columns, and not row by row
    */
   RowRangeReader(
       Function1<PartitionedFile, Iterator<InternalRow>> whole,
       Function1<PartitionedFile, Iterator<InternalRow>> restricted,
-      Broadcast<FileRows> rows,
-      boolean isVectorized) {
+      Broadcast<FileRows> rows) {
     this.whole = whole;
     this.restricted = restricted;
     this.rows = rows;
-    this.isVectorized = isVectorized;
   }
 
   @Override
@@ -48,11 +45,15 @@ final class RowRangeReader extends AbstractFunction1<PartitionedFile, Iterator<I
     long[] ranges = rows.value().ranges(file.toPath().toString(), length, file.modificationTime());
     RowPredicate predicate = ranges == null ? null : RowPredicate.installed();
     if (predicate == null) return whole.apply(file);
-    predicate.open(new RowGroupAnswers(ranges, length, isVectorized));
+    predicate.open(new RowGroupAnswers(ranges, length));
     try {
       return restricted.apply(file);
+    } catch (RowGroupAnswers.UnknownVisitorException e) {
+      LoggerFactory.getLogger("lakesieve")
+          .info("all rows of " + file.filePath() + " are read: " + e);
     } finally {
       predicate.open(null);
     }
+    return whole.apply(file);
   }
 }

@@ -4,12 +4,10 @@ import java.util.List;
 import java.util.Set;
 import java.util.function.UnaryOperator;
 import lakesieve.files.FileRows;
-import lakesieve.files.RestrictedFiles;
 import lakesieve.folders.FileScans;
 import lakesieve.spark.ClassicSessions;
 import lakesieve.spark.PlanStrategy;
 import lakesieve.spark.Scala;
-import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
@@ -30,10 +28,14 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
  * replaced by one that reads fewer rows.
  */
 public final class RowRangeStrategy extends PlanStrategy {
-  private static final Set<String> FORMATS =
+  // a format whose files cannot be split may count the rows that it reads
+  private static final Set<String> IF_SPLIT =
       Set.of(
           "org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat",
           "org.apache.spark.sql.delta.DeltaParquetFileFormat");
+  // it merges the rows of a file with those of log files, and the rows of such a file are all read
+  private static final String HUDI =
+      "org.apache.spark.sql.execution.datasources.parquet.HoodieFileGroupReaderBasedFileFormat";
 
   @Override
   protected List<SparkPlan> plans(LogicalPlan plan) {
@@ -55,12 +57,7 @@ public final class RowRangeStrategy extends PlanStrategy {
       return RestrictedScans.of(read.scan()) != null;
     }
     HadoopFsRelation relation = FileScans.relation(node);
-    return relation != null && rows(relation) != null && RowPredicate.installed() != null;
-  }
-
-  private static FileRows rows(HadoopFsRelation relation) {
-    FileRows rows = relation.location() instanceof RestrictedFiles files ? files.rows() : null;
-    return rows == null || rows.isEmpty() ? null : rows;
+    return relation != null && FileScans.rows(relation) != null && RowPredicate.installed() != null;
   }
 
   /**
@@ -99,15 +96,9 @@ public final class RowRangeStrategy extends PlanStrategy {
   private static SparkPlan restrictedScan(FileSourceScanExec scan) {
     HadoopFsRelation old = scan.relation();
     FileFormat format = old.fileFormat();
-    FileRows rows = rows(old);
-    if (rows == null
-        || !FORMATS.contains(format.getClass().getName())
-        || !(format instanceof ParquetFileFormat parquet)) {
+    FileRows rows = FileScans.rows(old);
+    if (rows == null || !(format instanceof ParquetFileFormat parquet) || !isKnown(old, parquet)) {
       return scan;
-    }
-    // a format whose files cannot be split may count the rows that it reads
-    for (Path root : Scala.list(old.location().rootPaths())) {
-      if (!format.isSplitable(old.sparkSession(), old.options(), root)) return scan;
     }
     HadoopFsRelation relation =
         new HadoopFsRelation(
@@ -119,5 +110,15 @@ public final class RowRangeStrategy extends PlanStrategy {
             old.options(),
             old.sparkSession());
     return with(scan, old, relation);
+  }
+
+  /** Return true for a format that returns the same values when fewer rows are read. */
+  private static boolean isKnown(HadoopFsRelation relation, ParquetFileFormat format) {
+    String name = format.getClass().getName();
+    return name.equals(HUDI)
+        || IF_SPLIT.contains(name)
+            && Scala.list(relation.location().rootPaths()).stream()
+                .allMatch(
+                    root -> format.isSplitable(relation.sparkSession(), relation.options(), root));
   }
 }

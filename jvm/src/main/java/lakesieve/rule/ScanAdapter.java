@@ -5,7 +5,6 @@ import java.util.Map;
 import lakesieve.files.FileRows;
 import lakesieve.files.KeepSet;
 import lakesieve.files.PathSet;
-import lakesieve.files.RestrictedFiles;
 import lakesieve.folders.FileScans;
 import lakesieve.spark.Scala;
 import org.apache.spark.sql.SparkSession;
@@ -80,9 +79,7 @@ public abstract class ScanAdapter {
   /** The rows that the scan reads of some files; null where it reads all rows of all files. */
   public FileRows rows(LogicalPlan leaf) {
     HadoopFsRelation relation = FileScans.relation(leaf);
-    return relation != null && relation.location() instanceof RestrictedFiles files
-        ? files.rows()
-        : null;
+    return relation == null ? null : FileScans.rows(relation);
   }
 
   /** Why the scan reads all rows of files of which an index names some rows; one text a reason. */

@@ -5,9 +5,6 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
-import org.apache.spark.sql.execution.datasources.parquet.ParquetUtils;
-import org.apache.spark.sql.internal.SQLConf;
-import org.apache.spark.sql.types.StructType;
 import scala.Function1;
 import scala.collection.Iterator;
 
@@ -34,18 +31,7 @@ abstract class WrappedParquetFormat extends ParquetFileFormat {
         boolean filters, Configuration configuration);
   }
 
-  /**
-   * Return the function that reads files.
-   *
-   * @param isVectorized whether Spark decodes columns, and not row by row
-   */
+  /** Return the function that reads files. */
   protected abstract Function1<PartitionedFile, Iterator<InternalRow>> reader(
-      SparkSession spark, Configuration configuration, boolean isVectorized, Readers readers);
-
-  /** Return whether Spark decodes some columns of files as columns, and not row by row. */
-  static boolean isVectorized(SparkSession spark, StructType required, StructType partition) {
-    SQLConf settings = ClassicSessions.state(spark).conf();
-    return ParquetUtils.isBatchReadSupportedForSchema(settings, required)
-        && ParquetUtils.isBatchReadSupportedForSchema(settings, partition);
-  }
+      SparkSession spark, Configuration configuration, Readers readers);
 }

@@ -38,7 +38,6 @@ public abstract class ParquetFormatInFront extends WrappedParquetFormat {
     return reader(
         spark,
         configuration,
-        isVectorized(spark, required, partition),
         (pushed, given) ->
             behind.buildReaderWithPartitionValues(
                 spark, data, partition, required, pushed ? filters : none, options, given));

@@ -2,12 +2,13 @@ package lakesieve.files;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.ArrayList;
 import org.junit.jupiter.api.Test;
 
-/** Sets of objects by identity. */
+/** Sets and maps of objects by identity. */
 class IdentitySetTest {
   /** Equal objects are two members. */
   @Test
@@ -38,5 +39,20 @@ class IdentitySetTest {
     }
     assertTrue(set.references() <= 10, set.references() + " references");
     assertTrue(set.contains(set));
+  }
+
+  /** A map has one value for each object, until the value is removed. */
+  @Test
+  void mapHasOneValueForEachObject() {
+    IdentityMap<String> map = new IdentityMap<>();
+    var first = new ArrayList<String>();
+    var second = new ArrayList<String>();
+
+    assertNull(map.put(first, "old"));
+    assertEquals("old", map.put(first, "new"));
+    assertNull(map.get(second));
+    assertEquals("new", map.get(first));
+    assertEquals("new", map.put(first, null));
+    assertNull(map.get(first));
   }
 }
