@@ -10,6 +10,7 @@ BIN_3_5 := .venv-3.5/bin
 # written last by tools/setup.sh: a half-made environment is made again
 STAMPS := .venv/.complete .venv-3.5/.complete
 ARGS ?=
+SESSIONS ?=
 TESTS_3_5 := advisor/test_logs deletes/test_read \
   rows/test_planned_rows $(addprefix test_,contract many_files spark_versions)
 # make soak runs the versions that are neither the default nor the oldest one
@@ -54,8 +55,8 @@ test: lint ## lint, then every test (ARGS="-m 'not spark'" for the fast ones)
 	@$(if $(ARGS),$(BIN)/pytest $(ARGS) && echo "ARGS leave out other versions of Spark: make test-4.0 test-3.5 test-hudi.",tools/test.sh)
 
 # a thousand examples take longer than the five minutes that a test has otherwise
-soak: lint ## the same tests in depth: thousands of drawn cases, kills at random (several hours)
-	@LAKESIEVE_DEPTH=soak PYTEST_TIMEOUT=3600 tools/test.sh
+soak: lint ## the same tests in depth: thousands of drawn cases, kills at random, for hours (SESSIONS="hudi 3.5")
+	@LAKESIEVE_DEPTH=soak PYTEST_TIMEOUT=3600 tools/test.sh $(SESSIONS)
 
 test-4.3 test-4.2 test-4.0: test-%: setup .venv-%/.complete ## the contract of the formats on another version of Spark
 	.venv-$*/bin/pytest $(patsubst %,tests/spark/%.py,$(TESTS_OTHER) $(TESTS_$*)) -k "not TestColumnIds"

@@ -56,3 +56,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             "/house/" not in item.nodeid,
         )
     )
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Load the packages of Spark before the first session starts."""
+    if not session.config.option.collectonly and any(
+        item.get_closest_marker("spark") for item in session.items
+    ):
+        from tests.jars import load_formats
+
+        load_formats()

@@ -14,12 +14,13 @@ import pyspark
 from tests.storage.s3_servers import CACHE, once
 
 from lakesieve.spark.session.local import check_java, packages_conf
-from lakesieve.spark.versions.spark_versions import SPARK_VERSIONS
+from lakesieve.spark.tables.registry import formats_of
+from lakesieve.spark.versions.spark_versions import SPARK_VERSIONS, spark_version_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-__all__ = ["fetched", "java_program", "resolved", "spark_jars"]
+__all__ = ["fetched", "java_program", "load_formats", "resolved", "spark_jars"]
 
 _CENTRAL = "https://repo1.maven.org/maven2"
 _QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m")
@@ -36,22 +37,45 @@ def resolved(*packages: str, excludes: Sequence[str] = ()) -> list[Path]:
     folder = CACHE / f"jars-{name}"
     with once(folder):
         if not (folder / "complete").exists():
-            check_java()
-            settings = packages_conf(SPARK_VERSIONS[0], []) | {
+            settings = {
                 "spark.jars.packages": ",".join(packages),
                 "spark.jars.excludes": ",".join(excludes),
                 "spark.jars.ivy": str(folder / "ivy"),
             }
-            conf = [part for pair in settings.items() for part in ("--conf", "=".join(pair))]
-            # any program will do: what it needs is loaded before it starts
-            program = ["--class", "org.apache.hadoop.util.VersionInfo", "spark-internal"]
-            command = [str(_spark_home() / "bin" / "spark-submit"), *conf, *program]
-            subprocess.run(command, check=True, capture_output=True)
+            _load(packages_conf(SPARK_VERSIONS[0], []) | settings)
             for jar in (folder / "ivy" / "jars").glob("*.jar"):
                 jar.replace(folder / jar.name)
             shutil.rmtree(folder / "ivy")
             (folder / "complete").touch()
     return sorted(folder.glob("*.jar"))
+
+
+def load_formats() -> None:
+    """Load the packages of all table formats for the installed Spark, in one process at a time.
+
+    Sessions that start at the same time would disturb each other: Ivy does not lock its cache.
+    """
+    version = spark_version_of(pyspark.__version__)
+    specs = [spec for spec in formats_of(version) if spec.packages]
+    packages = [spec.packages[version.name] for spec in specs if spec.packages]
+    folder = CACHE / f"packages-{version.name}"
+    marker = folder / hashlib.sha256(" ".join(packages).encode()).hexdigest()[:16]
+    with once(folder):
+        jars = ["_".join(name.split(":", 1)).replace(":", "-") + ".jar" for name in packages]
+        is_loaded = all(any(Path.home().glob(f".ivy2*/jars/{jar}")) for jar in jars)
+        if packages and not (marker.exists() and is_loaded):
+            _load(packages_conf(version, specs))
+            marker.touch()
+
+
+def _load(settings: Mapping[str, str]) -> None:
+    """Load packages with Spark's launcher."""
+    check_java()
+    conf = [part for pair in settings.items() for part in ("--conf", "=".join(pair))]
+    # any program will do: what it needs is loaded before it starts
+    program = ["--class", "org.apache.hadoop.util.VersionInfo", "spark-internal"]
+    command = [str(_spark_home() / "bin" / "spark-submit"), *conf, *program]
+    subprocess.run(command, check=True, capture_output=True)
 
 
 def fetched(path: str, digest: str) -> Path:

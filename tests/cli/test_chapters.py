@@ -159,6 +159,8 @@ def test_json_where_no_format_is_set_up(lakesieve: Run, here: Path) -> None:
         (("files", TABLE, "text = polars"), "Did you mean 'polars'?"),
         (("files", TABLE, "text IN (polars, 'b')"), "Did you mean 'polars'?"),
         (("files", TABLE, "day > 2026-01-31"), "Did you mean '2026-01-31'?"),
+        (("files", TABLE, "id"), "TRUE cannot be compared with the column id"),
+        (("files", TABLE, "id = 'x'"), "'x' cannot be compared with the column id"),
         (("files", TABLE, " "), "The predicate is empty"),
         (("files", TABLE, "id = 5", "--timezone", "Mars"), "The time zone 'Mars' is unknown"),
         (("create", TABLE, "nothing"), "has no column nothing"),
@@ -182,6 +184,27 @@ def test_mistakes_are_one_line_before_spark(
     assert (done.exit_code, done.stdout) == (1, "")
     assert words in done.stderr
     assert len(done.stderr.splitlines()) == 1
+    assert "Starting Spark" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("upsert", "--rows"), ("insert-new", "--rows"), ("delete", "--keys")],
+    ids=lambda command: command[0],
+)
+def test_a_directory_of_files_is_not_changed(
+    lakesieve: Run, tmp_path: Path, command: tuple[str, str]
+) -> None:
+    """A table whose rows cannot be changed is refused before Spark starts, with the next step."""
+    name, option = command
+    (tmp_path / "files").mkdir()
+    file = tmp_path / "files" / "a.parquet"
+    pq.write_table(pa.table({"id": [1]}), file)
+    done = lakesieve(name, f"parquet:{tmp_path}/files", option, str(file), "--on", "id")
+
+    assert done.exit_code == 1
+    assert "whose rows cannot be changed by commits" in done.stderr
+    assert "CONVERT TO DELTA" in done.stderr
     assert "Starting Spark" not in done.stderr
 
 

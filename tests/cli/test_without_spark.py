@@ -153,3 +153,11 @@ def test_the_jar_of_a_version(lakesieve: Run, place: Place, tmp_path: Path, vers
     assert f"Implementation-Version: {__version__}" in manifest
     assert "lakesieve/LakesieveExtensions.class" in names
     assert not place.marker.exists()
+
+
+def test_the_jar_of_a_spark_that_is_not_tested(lakesieve: Run, tmp_path: Path) -> None:
+    """For a Spark that is newer than all tested ones, the command says that it is untested."""
+    done = lakesieve("spark-jar", "--spark", "9.9", "--output", str(tmp_path / "new.jar"))
+
+    assert done.exit_code == 0, done.stderr
+    assert "9.9, on which lakesieve is untested" in done.stdout

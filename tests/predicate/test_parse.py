@@ -214,7 +214,6 @@ def test_text_becomes_ranges(text: str, field: int, ranges: Ranges) -> None:
         ("f = f", AlwaysTrue()),
         ("flag = 1", AlwaysTrue()),
         ("flag = 'true'", AlwaysTrue()),
-        ("i", AlwaysTrue()),
         ("y = 'a'", AlwaysTrue()),
         ("y = X'1'", AlwaysTrue()),
         ("y LIKE 'a%'", AlwaysTrue()),
@@ -262,10 +261,25 @@ def test_an_unknown_column_is_named_with_its_neighbours() -> None:
         _row_filter("ii = 5")
 
 
-def test_an_impossible_date_is_refused() -> None:
-    """A date that does not exist is an error, not an empty result."""
-    with pytest.raises(InvalidInputError, match="YYYY-MM-DD"):
-        _row_filter("d = 'yesterday'")
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("d = 'yesterday'", "'yesterday' cannot be .* d .date.*YYYY-MM-DD"),
+        ("i = 'x'", "'x' cannot be .* i .integer.*a number"),
+        ("i", "TRUE cannot be .* i .integer.*a comparison"),
+        ("NOT s", "TRUE cannot be .* s .string.*a comparison"),
+    ],
+)
+def test_an_impossible_literal_is_refused(text: str, message: str) -> None:
+    """A literal that is no value of the column is an error that says what to write."""
+    with pytest.raises(InvalidInputError, match=f"(?s){message}"):
+        _row_filter(text)
+
+
+@pytest.mark.parametrize("number", ["' 5 '", "'5d'", "'+Infinity'", "'NaN'", "'\u0665'"])
+def test_text_that_may_be_a_number_reads_all(number: str) -> None:
+    """Text that Spark may read as a number is no error."""
+    assert isinstance(_row_filter(f"i = {number}"), AlwaysTrue | ColumnRanges)
 
 
 def test_long_chains_do_not_recurse() -> None:

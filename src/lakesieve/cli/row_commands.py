@@ -108,11 +108,22 @@ def _change(
 ) -> RowChange:
     arguments = change.arguments()
     with file() as path:
-        spark = run.session(table, check=_has(change.on))
+        spark = run.session(table, check=partial(_check_change, change.on))
         done = function(path, table, spark=spark, location=run.location, **arguments)
     for reason in done.reasons:
         run.output.error(reason.text(table))
     return done
+
+
+def _check_change(columns: Sequence[str], table: TableReader) -> None:
+    """Refuse a table that cannot be changed, or that lacks some columns."""
+    from lakesieve.spark.tables.formats import unchangeable
+    from lakesieve.spark.tables.registry import FORMATS
+
+    spec = FORMATS[table.format]
+    if spec.changing:
+        raise unchangeable(table.name, spec)
+    _has(columns)(table)
 
 
 def _has(columns: Sequence[str]) -> Callable[[TableReader], None]:

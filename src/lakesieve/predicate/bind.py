@@ -6,6 +6,7 @@ A condition that cannot be bound becomes ``Unknown``, which may be true of any r
 from __future__ import annotations
 
 import difflib
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -60,6 +61,10 @@ class Condition:
     false: Ranges
 
 
+_NUMBERS = frozenset({"integer", "float", "decimal"})
+# Spark also reads text such as ' 5 ', '5d', '+Infinity' and 'NaN' as numbers
+_MAY_BE_NUMBER = re.compile(r"\d|inf|nan", re.IGNORECASE)
+
 BoundExpr = And["BoundExpr"] | Or["BoundExpr"] | Not["BoundExpr"] | Condition | Constant | Unknown
 
 
@@ -108,12 +113,12 @@ class _Binder:
         try:
             return self._condition(expr, column)
         except _UnclearError as unclear:
-            if self._strict and unclear.impossible:
+            if self._strict and unclear.hint:
                 raise InvalidInputError(
                     f"{unclear.text} cannot be compared with the column "
                     f"{'.'.join(expr.column)} ({column.kind}).",
                     kind=ErrorKind.INVALID_PREDICATE,
-                    hint="Write dates as 'YYYY-MM-DD', times as 'YYYY-MM-DD HH:MM:SS'.",
+                    hint=unclear.hint,
                 ) from None
             return Unknown(text=f"{'.'.join(expr.column)} ({unclear.text})")
 
@@ -217,8 +222,7 @@ class _Binder:
         for value in values:
             bound = code_of(value, key_type, self._timezone)
             if bound is None:
-                impossible = value.kind == "text" and column.kind in {"date", "timestamp"}
-                raise _UnclearError(repr(value.value), impossible=impossible)
+                raise _UnclearError(_written(value), hint=_hint(value, column))
             bounds.append(bound)
         return bounds
 
@@ -226,10 +230,28 @@ class _Binder:
 class _UnclearError(Exception):
     """Raised for a leaf that cannot be bound."""
 
-    def __init__(self, text: str, *, impossible: bool = False) -> None:
+    def __init__(self, text: str, *, hint: str = "") -> None:
         super().__init__(text)
         self.text = text
-        self.impossible = impossible
+        self.hint = hint  # how to write a literal with which Spark can compare the column
+
+
+def _written(value: Literal) -> str:
+    """Return a literal as SQL has it."""
+    return str(value.value).upper() if value.kind == "boolean" else repr(value.value)
+
+
+def _hint(value: Literal, column: ColumnType) -> str:
+    """Return how to write a literal instead of one that is no value of a column's type."""
+    if value.kind == "boolean" and column.kind != "boolean":
+        return "A column that is not boolean needs a comparison, such as: id = 5."
+    if value.kind != "text":
+        return ""
+    if column.kind in {"date", "timestamp"}:
+        return "Write dates as 'YYYY-MM-DD', times as 'YYYY-MM-DD HH:MM:SS'."
+    if column.kind in _NUMBERS and not _MAY_BE_NUMBER.search(str(value.value)):
+        return "Compare a column of numbers with a number, such as: id = 5."
+    return ""
 
 
 def _three_valued(column: ColumnType, true: Ranges) -> Condition:

@@ -109,7 +109,10 @@ def _(result: JarInfo) -> Facts:
     return [
         ("jar", result.path),
         ("size", f"{size(result.size)}, {plural(result.classes, 'class', 'classes')}"),
-        ("Spark", result.spark),
+        (
+            "Spark",
+            result.spark if result.tested else f"{result.spark}, on which lakesieve is untested",
+        ),
         ("formats", ", ".join(result.formats)),
         ("spark.jars", result.path),
         ("spark.sql.extensions", f"{EXTENSION}, behind those that are set"),

@@ -19,6 +19,7 @@ from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.session.access import access_by
 from lakesieve.spark.tables import FORMATS, open_table
 from lakesieve.spark.tables.contract import ChangeableTable
+from lakesieve.spark.tables.formats import unchangeable
 from lakesieve.spark.tables.hadoop import storage_options
 from lakesieve.spark.tables.reading import quoted
 from lakesieve.spark.versions.cached_rows import cached_leaf
@@ -165,12 +166,7 @@ def _changes_of(table: SparkTable, name: str) -> TableChanges:
     """Return the way in which a table's rows are changed."""
     if isinstance(table, ChangeableTable):
         return table.changes()
-    raise UnsupportedError(
-        f"{name} is a directory of {table.reader.format} files, whose rows cannot be changed by "
-        "commits.",
-        kind=ErrorKind.UNSUPPORTED_TABLE,
-        hint=FORMATS[table.reader.format].changing,
-    )
+    raise unchangeable(name, FORMATS[table.reader.format])
 
 
 def _top_level(path: tuple[str, ...]) -> str:

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from lakesieve.tables import Column
 
-"""Number of violations that are listed by default."""
-
 
 def check_unique(
     table: str,

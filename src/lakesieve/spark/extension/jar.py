@@ -44,6 +44,7 @@ def write_jar(
         formats=tuple(sorted(spec.name for spec in formats_of(version))),
         classes=classes,
         size=len(content),
+        tested=version.is_tested,
     )
 
 

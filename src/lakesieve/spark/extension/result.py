@@ -18,6 +18,7 @@ class JarInfo:
         formats: The table formats whose scans it supports.
         classes: Number of classes in it.
         size: Size in bytes.
+        tested: True if lakesieve is tested on this version of Spark.
     """
 
     path: str
@@ -25,3 +26,4 @@ class JarInfo:
     formats: tuple[str, ...]
     classes: int
     size: int
+    tested: bool

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from lakesieve.errors import ErrorKind, UnsupportedError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -48,3 +50,12 @@ class FormatSpec:
     def runs_on(self, version: str) -> bool:
         """Return whether a runtime exists for a version of Spark, such as ``4.1``."""
         return self.packages is None or version in self.packages
+
+
+def unchangeable(table: str, spec: FormatSpec) -> UnsupportedError:
+    """Return the error for a table of a format whose rows cannot be changed."""
+    return UnsupportedError(
+        f"{table} is a directory of {spec.name} files, whose rows cannot be changed by commits.",
+        kind=ErrorKind.UNSUPPORTED_TABLE,
+        hint=spec.changing,
+    )
