@@ -50,6 +50,9 @@ def main() -> int:
     parser.add_argument("--json", type=Path, help="write the figures as JSON to this file")
     parser.add_argument("--rows", type=float, help="keys: 20e6; large_files: 30e6; scale: 600e6")
     parser.add_argument("--size", type=int, help="large_files: megabytes of a file (128 and 512)")
+    parser.add_argument(
+        "--formats", nargs="+", help="large_files: all but hudi, which needs Spark 3.5"
+    )
     parser.add_argument("--files", type=int, default=keys.FILES, help="keys: data files (1000)")
     parser.add_argument(
         "--full", action="store_true", help="deletes: every table, way and heap; most of a day"
@@ -61,6 +64,7 @@ def main() -> int:
             large_files.run,
             rows=int(arguments.rows or large_files.ROWS),
             sizes=(arguments.size,) if arguments.size else large_files.SIZES,
+            kinds=tuple(arguments.formats or large_files.KINDS),
         ),
         "keys": partial(keys.run, rows=int(arguments.rows or keys.ROWS), files=arguments.files),
     }
@@ -93,7 +97,12 @@ def _figures(
     # with the default of 1 GB Spark's own MERGE may run out of memory
     if {"keys", "large_files"} & set(shared):
         conf["spark.driver.memory"] = "4g"
-    spark = ls.local_session(root / "warehouse", formats=("iceberg", "delta"), conf=conf)
+    formats = ("iceberg", "delta")
+    if arguments.formats == ["hudi"]:
+        formats = ("hudi",)
+        # Hudi's own data skipping makes a deep tree of a long list
+        conf["spark.driver.extraJavaOptions"] = "-Xss16m"
+    spark = ls.local_session(root / "warehouse", formats=formats, conf=conf)
     for name in shared:
         yield name, suites[name](spark, root)
     spark.stop()

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 __all__ = ["ROWS", "run"]
 
 ROWS = 30_000_000
-FORMATS = ("parquet", "delta", "iceberg")
+KINDS = ("parquet", "delta", "iceberg")
+"""Formats that one session can have."""
+
 SIZES = (128, 512)
 """Sizes of data files in megabytes."""
 
@@ -44,12 +46,29 @@ _COLUMNS = (
 )
 
 
+# one base file for each of the given partitions, in the order of the rows
+_OPTIONS = {
+    "hudi": {
+        "hoodie.table.name": "large",
+        "hoodie.datasource.write.recordkey.field": "request",
+        "hoodie.datasource.write.operation": "bulk_insert",
+        "hoodie.bulkinsert.sort.mode": "NONE",
+        "hoodie.parquet.max.file.size": str(4 << 30),
+    }
+}
+
+
 def run(
-    spark: SparkSession, root: Path, *, rows: int = ROWS, sizes: tuple[int, ...] = SIZES
+    spark: SparkSession,
+    root: Path,
+    *,
+    rows: int = ROWS,
+    sizes: tuple[int, ...] = SIZES,
+    kinds: tuple[str, ...] = KINDS,
 ) -> Iterator[Measured]:
     """Write the table in each format and size, index it twice, and query it in turn."""
     for size in sizes:
-        for kind in FORMATS:
+        for kind in kinds:
             yield from _measured(spark, root, kind, size, rows)
 
 
@@ -157,7 +176,13 @@ def _write(spark: SparkSession, rows: DataFrame, root: Path, kind: str) -> tuple
         writer.tableProperty("write.distribution-mode", "none").createOrReplace()
         return "lake.bench.large", "lake.bench.large"
     path = root / f"large-{kind}"
-    rows.write.format(kind).mode("overwrite").save(str(path))
+    rows.write.format(kind).options(**_OPTIONS.get(kind, {})).mode("overwrite").save(str(path))
+    if kind == "hudi":
+        # Spark's SQL reads no Hudi table by its path
+        name = "spark_catalog.default.large"
+        spark.sql(f"DROP TABLE IF EXISTS {name}")
+        spark.sql(f"CREATE TABLE {name} USING hudi LOCATION '{path}'")
+        return f"{kind}:{path}", name
     return f"{kind}:{path}", f"{kind}.`{path}`"
 
 
