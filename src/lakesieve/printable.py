@@ -42,7 +42,7 @@ def printable_json(text: str) -> str:
 
 
 class Renderer(Protocol):
-    """Renders the results of functions as the command line does."""
+    """Renders the results of lakesieve's functions, as plain text and as HTML."""
 
     def plain(self, result: object) -> str:
         """Return a result as text for a person."""

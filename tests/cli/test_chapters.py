@@ -228,7 +228,7 @@ def test_a_busy_port_is_one_line(lakesieve: Run, here: Path) -> None:
         done = lakesieve("serve", "--port", str(port))
 
     assert done.exit_code == 1
-    assert done.stderr.startswith(f"error: Another program listens at port {port} of 127.0.0.1.")
+    assert done.stderr.startswith(f"error: Another program listens on port {port} of 127.0.0.1.")
     assert len(done.stderr.splitlines()) == 1
 
 

@@ -198,7 +198,7 @@ def test_a_page_header_with_a_struct_for_a_number(field: int) -> None:
     # the fields before it, each the next one and of one byte, then an empty struct
     stored[start : start + 2 * field + 1] = bytes([0x15, 0] * (field - 1) + [0x1C, 0, 0])
 
-    with pytest.raises(ValueError, match="after its column"):
+    with pytest.raises(ValueError, match="negative or exceeds"):
         claims(bytes(stored), footer)
 
 

@@ -80,8 +80,8 @@ def test_jars_before_those_of_spark(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (b"Implementation-Version", "the jar of lakesieve 9.9, and this is lakesieve"),
-        (b"Specification-Version", "the jar of lakesieve for Spark 9.9, and this is Spark"),
+        (b"Implementation-Version", "built for lakesieve 9.9, but lakesieve"),
+        (b"Specification-Version", "built for Spark 9.9, but the session runs Spark"),
     ],
     ids=["lakesieve", "spark"],
 )

@@ -199,7 +199,7 @@ class _Advisor:
         files: pa.Table,
         rows: int,
     ) -> tuple[list[ColumnAdvice], list[AdviceCheck]]:
-        """Build the trials, and measure each for all uses."""
+        """Build the trial indexes, measure each against all uses, and judge the results."""
         is_whole = files.num_rows >= self._files.num_rows
         tried = trials.try_columns(wanted, files, is_whole=is_whole)
         sample = Sample(

@@ -98,7 +98,7 @@ class _Reading:
         self._span = _Span()
 
     def result(self) -> UsesRead:
-        """Return everything that was read."""
+        """Return the table uses and the problems from all files that were read."""
         # a log of less than a day counts as a typical day
         days = max(self._span.length / _DAY, 1.0)
         return UsesRead(

@@ -167,13 +167,13 @@ def _lz4_blocks(stream: BinaryIO) -> Iterator[bytes]:
     codec = pa.Codec("lz4_raw")
     while header := stream.read(21):
         if len(header) < 21 or not header.startswith(_LZ4_MAGIC):
-            raise OSError("a block of LZ4 is incomplete or damaged")
+            raise OSError("an LZ4 block is incomplete or damaged")
         token, packed, size, _ = struct.unpack("<BiiI", header[8:])
         if not (0 <= packed <= _LARGEST_BLOCK and 0 <= size <= _LARGEST_BLOCK):
-            raise OSError("a block of LZ4 is larger than the format allows")
+            raise OSError("an LZ4 block is larger than the format allows")
         data = stream.read(packed)
         if len(data) < packed:
-            raise OSError("a block of LZ4 is incomplete")
+            raise OSError("an LZ4 block is incomplete")
         # 0x10: stored without compression
         if size:
             yield data if token & 0xF0 == 0x10 else codec.decompress(data, size, asbytes=True)
@@ -190,7 +190,7 @@ def _snappy_blocks(stream: BinaryIO) -> Iterator[bytes]:
         size = int.from_bytes(header, "big")
         data = stream.read(size) if len(header) == 4 and size <= _LARGEST_BLOCK else b""
         if len(data) < size or not data:
-            raise OSError("a block of Snappy is incomplete or damaged")
+            raise OSError("a Snappy block is incomplete or damaged")
         length = shift = 0
         for byte in data[:5]:
             length |= (byte & 0x7F) << shift
@@ -198,7 +198,7 @@ def _snappy_blocks(stream: BinaryIO) -> Iterator[bytes]:
             if not byte & 0x80:
                 break
         if length > _LARGEST_BLOCK:
-            raise OSError("a block of Snappy is larger than the format allows")
+            raise OSError("a Snappy block is larger than lakesieve accepts")
         yield codec.decompress(data, length, asbytes=True)
 
 

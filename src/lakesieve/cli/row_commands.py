@@ -136,7 +136,7 @@ def _has(columns: Sequence[str]) -> Callable[[TableReader], None]:
                 raise NotFoundError(
                     f"{table.name} has no column {column}.",
                     kind=ErrorKind.COLUMN_NOT_FOUND,
-                    hint=f"It has: {', '.join(sorted(known))}.",
+                    hint=f"Its columns are: {', '.join(sorted(known))}.",
                 )
 
     return check

@@ -49,14 +49,16 @@ class EqualityDeletes:
         path = delete.path
         if path not in self._read:
             if delete.value("file_format") != "parquet":
-                raise _unread(path, f"it is of the format {delete.value('file_format').upper()}")
+                raise _unread(
+                    path, f"the file has the format {delete.value('file_format').upper()}"
+                )
             ids = delete.value("equality_ids") or []
             with io.new_input(path).open() as opened:
                 file = pq.ParquetFile(opened, coerce_int96_timestamp_unit="us")
                 stored = names_by_id(file.schema_arrow)
                 missing = [i for i in ids if i not in stored or i not in names]
                 if missing:
-                    raise _unread(path, f"it compares fields that are not there: {missing}")
+                    raise _unread(path, f"the file or the table lacks the field ids {missing}")
                 self._read[path] = file.read(columns=[stored[i] for i in ids]).rename_columns(
                     [names[i] for i in ids]
                 )
@@ -66,9 +68,9 @@ class EqualityDeletes:
 
 def _unread(path: str, why: str) -> UnsupportedError:
     return UnsupportedError(
-        f"The equality deletes in {path} are not applied without Spark: {why}.",
+        f"The equality deletes in {path} cannot be applied without Spark: {why}.",
         kind=ErrorKind.UNSUPPORTED_TABLE,
-        hint="Convert them: lakesieve deletes convert TABLE.",
+        hint="Convert the equality deletes: lakesieve deletes convert TABLE.",
     )
 
 

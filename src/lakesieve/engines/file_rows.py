@@ -43,7 +43,7 @@ class FileRows(ABC, Generic[_Reader]):
     def batches(
         self, wanted: Expr | KeepTree, columns: Collection[str] | None = None
     ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-        """As for :meth:`TableRows.batches`."""
+        """Return the schema and the batches of rows, see :meth:`TableRows.batches`."""
         fields = [f for f in self._fields if columns is None or f.name in columns]
         if not fields:
             # a scan without columns still has rows

@@ -34,12 +34,12 @@ def check_mergeable(table: HudiReader, one: FileSlice, logs: Sequence[bytes]) ->
         for log in logs:
             for kind in _blocks(log):
                 if kind not in {_DELETE, _AVRO, _PARQUET}:
-                    why = why or f"a log file has a block of the kind {kind}"
+                    why = why or f"a log file has a block of the unsupported type {kind}"
     except (struct.error, ValueError) as error:
         why = f"a log file is damaged: {error}"
     if why:
         raise UnsupportedError(
-            f"{table.name}: the log files of {one.path} are not merged without Spark: {why}.",
+            f"{table.name}: the log files of {one.path} cannot be merged without Spark: {why}.",
             kind=ErrorKind.UNSUPPORTED_TABLE,
             hint="Compact the table, or read it with Spark.",
         )
@@ -49,15 +49,15 @@ def _why_not(settings: Mapping[str, str], one: FileSlice) -> str:
     version = int(settings.get("hoodie.table.version", "0"))
     mode = settings.get("hoodie.record.merge.mode", "none")
     if version < _FIRST_VERSION:
-        return f"they may hold what was rolled back, in tables of version {version}"
+        return f"in table version {version}, log files may contain rows that were rolled back"
     if mode not in _MERGED_BY_TIME:
-        return f"the table merges rows by {mode}"
+        return f"the table has the record merge mode {mode}"
     if settings.get("hoodie.populate.meta.fields", "true") != "true":
-        return "rows do not hold their own keys"
+        return "the table does not store Hudi's meta fields, such as record keys"
     if one.base is None:
-        return "there is no base file"
+        return "the file slice has no base file"
     if one.is_bootstrapped:
-        return "its rows lie in another table"
+        return "the file slice is bootstrapped: its rows are stored in another table"
     return ""
 
 

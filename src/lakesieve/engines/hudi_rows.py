@@ -123,7 +123,7 @@ class HudiRows(FileRows[HudiReader]):
         )
 
     def _partition(self, folder: str) -> dict[str, str | None]:
-        """Values of partition columns as Hudi has them: by the names of folders."""
+        """Return the values of the partition columns, taken from folder names as Hudi does."""
         names, settings = self._table.partitioning, self._table.properties
         # the value of a single column may have slashes
         parts = folder.split("/") if len(names) > 1 else [folder]

@@ -319,7 +319,7 @@ _DIGITS_OF = {pa.int8(): 10, pa.int16(): 10, pa.int32(): 10, pa.int64(): 20, pa.
 
 
 def _is_read_as(stored: pa.DataType, kind: pa.DataType) -> bool:
-    """Return whether Spark 4.1 reads values of one type as the same values of the other."""
+    """Return whether Spark 4.1 reads values stored as ``stored`` unchanged as type ``kind``."""
     if pa.types.is_dictionary(stored):
         stored = stored.value_type
     if stored == kind or pa.types.is_null(stored):

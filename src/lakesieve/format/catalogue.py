@@ -92,10 +92,10 @@ def encode_catalogue(
     segments: Sequence[SegmentEntry] = (),
     definition: IndexDefinition | None = None,
 ) -> tuple[bytes, CatalogueEntry]:
-    """Serialize a catalogue. Row ``i`` is the file of ordinal ``i``.
+    """Serialize a catalogue, with one row for each data file in the order of the ordinals.
 
-    Paths must be unique. Without ``definition``, the catalogue cannot be restored from its file
-    alone.
+    Paths must be unique. Without ``definition``, a repair cannot restore the index from the
+    catalogue file alone.
     """
     sink = io.BytesIO()
     schema = _schema_of(files)

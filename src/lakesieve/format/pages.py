@@ -69,7 +69,7 @@ def _pages(chunk: bytes) -> Iterator[Claim]:
         uncompressed, compressed = _number(fields, _UNCOMPRESSED), _number(fields, _COMPRESSED)
         at = reader.at + compressed
         if min(uncompressed, compressed) < 0 or at > len(chunk):
-            raise ValueError("a page ends after its column")
+            raise ValueError("the size in a page header is negative or exceeds the column chunk")
         own, encoding = _ENCODING.get(_number(fields, _TYPE), (0, 0))
         header = fields.get(own)
         is_plain = isinstance(header, dict) and header.get(encoding) == _PLAIN
@@ -90,7 +90,7 @@ class _Header:
         self.at = at
 
     def struct(self, depth: int = 0) -> dict[int, Any]:
-        """Return the fields of a struct that are numbers or structs. Other fields are skipped."""
+        """Return the fields of a struct by id: numbers, flags and structs. Other fields are 0."""
         if depth > _DEEPEST:
             raise ValueError("a page header is nested too deep")
         fields: dict[int, Any] = {}
@@ -115,12 +115,12 @@ class _Header:
             self._skip(self._varint())
         else:
             # page headers have neither lists nor maps
-            raise ValueError("these bytes are not a page header")
+            raise ValueError("a page header has a field of an unexpected type")
         return 0
 
     def _byte(self) -> int:
         if self.at >= len(self._data):
-            raise ValueError("a page header ends after its column")
+            raise ValueError("a page header extends past its column chunk")
         self.at += 1
         return self._data[self.at - 1]
 

@@ -201,7 +201,7 @@ def _text_from_json(document: Any) -> TextCode | None:
         return None
     alphabets = tuple(tuple(alphabet) for alphabet in document["alphabets"])
     if not all(type(symbol) is int for alphabet in alphabets for symbol in alphabet):
-        raise TypeError("a symbol is not a number")
+        raise TypeError("a symbol of its text code is not an integer")
     prefixes = None if document.get("heads") is None else _prefixes_from_json(document["heads"])
     text = TextCode(base64.b64decode(document["prefix"], validate=True), alphabets, prefixes)
     if not text.is_valid:

@@ -61,8 +61,8 @@ class StreamWriter:
         """Encode a stream.
 
         Args:
-            name: Shared by streams with similar values.
-            values: Integers of any type; negative values are read back with 2**64 added.
+            name: Name of the stream. Streams with similar values share one name.
+            values: Integers of any type. A negative value is read back as the value plus 2**64.
         """
         count = len(values)
         least, most = (int(values.min()), int(values.max())) if count else (0, 0)

@@ -43,10 +43,10 @@ class DeclaredTable:
     """One table as declared in a file.
 
     Args:
-        name: As for :func:`lakesieve.create_index`.
-        location: Location of the indexes, if not in the table's own folder.
-        retain_commits: Number of commits whose states a vacuum keeps.
-        retain_hours: A vacuum deletes nothing younger than this.
+        name: Name of the table, as for :func:`lakesieve.create_index`.
+        location: Location of the indexes, if they are not in the table's own folder.
+        retain_commits: Number of latest commits whose states a vacuum keeps.
+        retain_hours: Minimum age of the objects that a vacuum deletes, in hours.
     """
 
     name: str

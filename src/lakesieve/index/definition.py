@@ -72,7 +72,7 @@ def _key_column(
     if column is None:
         for name, outer in by_name.items():
             if outer.type in {"list", "map"} and wanted_name.startswith(f"{name}."):
-                raise _not_indexable(f"The column {wanted_name} inside {name}", outer)
+                raise _not_indexable(f"The column {wanted_name} is inside {name}. A column", outer)
         raise NotFoundError(
             f"{table.name} has no column {wanted_name}.",
             kind=ErrorKind.COLUMN_NOT_FOUND,
@@ -93,9 +93,8 @@ def _not_indexable(what: str, column: Column) -> UnsupportedError:
     return UnsupportedError(
         f"{what} of type {column.type} cannot be indexed.",
         kind=ErrorKind.UNSUPPORTED_TYPE,
-        hint="Columns of booleans, numbers, dates, timestamps, strings, UUIDs and bytes can be "
-        "indexed, also as "
-        "fields of structs; lists, maps, structs and variants cannot.",
+        hint="Columns and struct fields of booleans, numbers, dates, timestamps, strings, UUIDs "
+        "and bytes can be indexed. Lists, maps, structs and variants cannot be indexed.",
     )
 
 

@@ -130,7 +130,8 @@ def _in_file(path: str, columns: Sequence[Column]) -> pa.Table:
         raise NotFoundError(
             f"{path} cannot be read: {error}",
             kind=ErrorKind.OBJECT_NOT_FOUND,
-            hint="Give a Parquet file, or a CSV file with a header line whose name ends in .csv.",
+            hint="Give a Parquet file or a CSV file. The name of a CSV file must end in .csv. Its "
+            "first line must be a header.",
         ) from error
 
 

@@ -54,7 +54,7 @@ def index_storage(root: Storage, name: str) -> Storage:
             f"{name!r} is not a valid name of an index.",
             kind=ErrorKind.INVALID_ARGUMENT,
             hint="Choose a name (name=, --name) of up to 128 English letters, digits, '_', '-' and "
-            "'.', not starting with '.'.",
+            "'.'. The name cannot start with '-' or '.'.",
         )
     return root.child(name)
 

@@ -142,7 +142,11 @@ class Candidates:
 
     @classmethod
     def joined(cls, parts: Sequence[Candidates], *, every: bool) -> Candidates:
-        """Join answers of one index: rows of every answer if ``every``, else rows of any answer."""
+        """Combine several answers of one index.
+
+        The result has the rows that are in all answers if ``every`` is true, else the rows that are
+        in at least one answer.
+        """
         if all(part.rows is None for part in parts):
             combine = np.logical_and if every else np.logical_or
             return Candidates(keep=combine.reduce([part.keep for part in parts]))

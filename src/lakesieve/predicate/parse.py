@@ -102,7 +102,7 @@ def _invalid(message: str, hint: str = "") -> InvalidInputError:
     return InvalidInputError(
         message,
         kind=ErrorKind.INVALID_PREDICATE,
-        hint=hint or "Write a condition as after WHERE, such as: id = 5 AND day >= '2026-01-31'.",
+        hint=hint or "Write one condition, as in a WHERE clause: id = 5 AND day >= '2026-01-31'.",
     )
 
 

@@ -74,7 +74,7 @@ def build_app(
 
 
 class _CatalogApi:
-    """The resources of a catalog, each answered in a thread."""
+    """Request handlers of the REST catalog. Each handler runs in a worker thread."""
 
     def __init__(self, catalog: Catalog, settings: Mapping[str, str]) -> None:
         self._catalog = catalog

@@ -232,7 +232,7 @@ def _part(node: dict[str, Any], *names: str) -> Any:
     for name in names:
         if name in node:
             return node[name]
-    raise _wrong(f"An expression of type {node.get('type')!r} has no {names[-1]!r}.")
+    raise _wrong(f"An expression of type {node.get('type')!r} has no field {names[-1]!r}.")
 
 
 def _value(given: Any) -> Any:
@@ -261,7 +261,8 @@ def _wrong(why: str) -> InvalidInputError:
     return InvalidInputError(
         f"The filter cannot be read: {why}",
         kind=ErrorKind.INVALID_PREDICATE,
-        hint="Send an expression of Iceberg's REST specification over columns of the table.",
+        hint="Send an expression that follows Iceberg's REST specification and names columns of "
+        "the table.",
     )
 
 
@@ -270,7 +271,7 @@ def _too_large(most: str) -> InvalidInputError:
     return InvalidInputError(
         f"The filter has more than {most}.",
         kind=ErrorKind.INVALID_PREDICATE,
-        hint="Split it, or let the client plan the scan (scan-planning-mode=client).",
+        hint="Split the filter, or let the client plan the scan (scan-planning-mode=client).",
     )
 
 

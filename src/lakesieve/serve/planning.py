@@ -335,7 +335,7 @@ def _partition_type(spec: PartitionSpec, metadata: TableMetadata) -> StructType:
     raise NotFoundError(
         f"No schema of the table has the columns of its partition spec {spec.spec_id}.",
         kind=ErrorKind.COLUMN_NOT_FOUND,
-        hint="Restore the table's metadata: no reader can read it.",
+        hint="Restore the table's metadata. No reader can read the table as it is.",
     )
 
 

@@ -106,10 +106,10 @@ def check_port(host: str, port: int) -> None:
             probe.bind(address)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            problem = f"Another program listens at port {port} of {host}."
+            problem = f"Another program listens on port {port} of {host}."
             hint = f"Stop that program, or choose another port: --port {port % 65535 + 1}."
         else:
-            problem = f"The server cannot listen at port {port} of {host}: {error.strerror}."
+            problem = f"The server cannot listen on port {port} of {host}: {error.strerror}."
             hint = "Give an address of this machine, and a port above 1023."
         raise InvalidInputError(problem, kind=ErrorKind.INVALID_ARGUMENT, hint=hint) from error
 

@@ -53,7 +53,7 @@ class Blocks:
 
     @property
     def nbytes(self) -> int:
-        """Memory of the blocks in bytes. Offsets that are a view are not counted in full."""
+        """Memory of the blocks in bytes. Offsets that are a view of another array count as 0."""
         owned = self.offsets.nbytes if self.offsets.base is None else 0
         return int(self.keys.nbytes) + owned + self.ordinals.nbytes
 

@@ -90,7 +90,11 @@ def _cut_ints(keys: pa.Array, runs: np.ndarray, absent_hits: float) -> Cuts:
 
 
 def _key_starts(keys: pa.Array, ordinals: np.ndarray) -> np.ndarray:
-    """Return the index of each key's first pair; refuse unsorted pairs, which would lose units."""
+    """Return the index of each key's first pair.
+
+    Raises:
+        InvalidInputError: The pairs are not sorted and distinct. Their blocks would lose units.
+    """
     greater, equal = key_steps(keys)
     if len(keys) == 0 or not (greater | (equal & (ordinals[1:] > ordinals[:-1]))).all():
         raise InvalidInputError(

@@ -307,7 +307,11 @@ def front_decoded(shared: np.ndarray, added: np.ndarray, data: np.ndarray) -> pa
 
 
 def _front_decoded_one_by_one(shared: np.ndarray, added: np.ndarray, data: np.ndarray) -> pa.Array:
-    """Decode long strings one by one: a pass over all strings for every position is slow."""
+    """Decode strings one by one.
+
+    For long strings this is faster than :func:`front_decoded`, which makes one pass over all
+    strings for each byte position.
+    """
     rest, at, text = data.tobytes(), 0, b""
     strings: list[bytes] = []
     for prefix_length, new in zip(shared.tolist(), added.tolist(), strict=True):

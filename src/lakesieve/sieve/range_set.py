@@ -130,7 +130,10 @@ def one_range(
 
 
 def row_groups_of(firsts: Sequence[Code], low: Any, high: Any) -> range:
-    """Do what :meth:`RangeSet.row_groups` does, for one range of :func:`one_range`."""
+    """Return the indices of the row groups that can hold codes of one range.
+
+    ``low`` and ``high`` are a result of :func:`one_range`. See :meth:`RangeSet.row_groups`.
+    """
     first = max(bisect.bisect_right(firsts, low) - 1, 0)
     if low == high:
         return range(first, first + 1)

@@ -27,11 +27,13 @@ _SAMPLE = 1 << 16
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Cuts:
-    """Blocks cut out of ascending distinct keys.
+    """Result of cutting ascending distinct keys into blocks.
 
     Args:
-        gaps: Which blocks are followed by a gap.
-        ends: First code of each of these gaps.
+        first: Index of the first key of each block.
+        separators: Separator of each block.
+        gaps: Indices of the blocks that are followed by a gap.
+        ends: First code of each gap.
     """
 
     first: np.ndarray

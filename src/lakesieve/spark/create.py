@@ -61,7 +61,7 @@ def create_index(
             at every refresh, or ``"auto"`` to follow the table, 0 where it copies on write.
         rows_per_block: Rows of a block, for an index that tells which rows of a file can match;
             ``None`` for an index of whole data files; ``"auto"`` chooses row blocks of 20,000 rows
-            for Delta tables and Parquet folders whose data files have 32 MB or more on average.
+            for tables whose data files have 32 MB and 200,000 rows or more on average.
         replace: Whether to put the index into the place of one with the same name. Queries use the
             old index until the new one is complete.
         progress: Called with each :class:`BuildProgress`, from another thread.

@@ -87,10 +87,10 @@ def client(location: str, options: Options) -> Any:
 
 
 def _credential_provider(settings: dict[str, Any]) -> Any:
-    """Take the keys out of the settings and return a provider of only these credentials.
+    """Remove the access keys from ``settings``, and return a provider of only these keys.
 
-    Without a provider, obstore would add a session token from the environment, which belongs to
-    other keys.
+    Without a provider, obstore would add the session token from the environment. That token belongs
+    to other keys.
     """
     access, secret = (settings.pop(name) for name in _S3_KEYS)
     keys = {

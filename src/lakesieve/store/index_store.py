@@ -68,7 +68,10 @@ class IndexStore:
         return bool(self.log.listing().commits)
 
     def create(self, definition: IndexDefinition, changes: Changes) -> Snapshot:
-        """Make the first commit with all its objects: the index appears whole or not at all."""
+        """Create the index: make its first commit, which adds all objects at once.
+
+        Readers see the complete index or no index.
+        """
         commit = _commit(None, changes, definition)
         commit = replace(commit, metrics=Replay(commit).snapshot().totals())
         if not self.log.land(commit):

@@ -180,10 +180,12 @@ class CommitLog:
         return self.holds(commit.number - 1, commit.parent_id)
 
     def write_checkpoint(self, snapshot: Snapshot, *, hint: bool = True) -> bool:
-        """Write a checkpoint, which saves readers the replay. If it fails, a later commit retries.
+        """Write a checkpoint, so that readers need not replay all commits.
+
+        If the write fails, a later commit writes a checkpoint.
 
         Returns:
-            True if the checkpoint was written. A state may be too large for a document.
+            True if the checkpoint was written, false if the state is too large for one document.
         """
         data = pack(snapshot.to_checkpoint().to_json())
         if len(data) > MAX_DOCUMENT_BYTES:
@@ -195,7 +197,7 @@ class CommitLog:
         return True
 
     def listing(self, first: int = 0) -> Listing:
-        """Return the commits and checkpoints in the log, from number ``first`` on."""
+        """Return the numbers of the commits and checkpoints in the log, starting at ``first``."""
         after = f"log/{first:020d}" if first else ""
         numbers = [
             match

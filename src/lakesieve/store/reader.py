@@ -163,7 +163,7 @@ class IndexReader:
         }
 
     def _needs_all(self, parts: Sequence[_SegmentRanges], total: int) -> bool:
-        """Return whether a sample of the row groups already names nearly every unit."""
+        """Estimate from a sample whether the row groups together name nearly every unit."""
         sample: list[_SegmentRanges] = []
         step, passed = total // _SAMPLE, 0
         for opened, ranges, groups in parts:

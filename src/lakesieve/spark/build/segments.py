@@ -97,9 +97,10 @@ class WrittenSegments:
 def build_segments(
     spark: SparkSession, source: Source, builds: Sequence[IndexBuild], watch: Watch
 ) -> list[WrittenSegments]:
-    """Write the segments of each index on the executors. The data files are read once.
+    """Write the segments of each index on the executors.
 
-    Row-level deletes are ignored.
+    Spark reads the data files once for all indexes. Rows that row-level deletes remove are indexed
+    too.
     """
     files = source.files
     if source.rows == 0:

@@ -208,7 +208,10 @@ class HeldKeys:
 def _left_of_many(
     given: CachedRows, on: Sequence[str], held: DataFrame, *, are_few: bool
 ) -> CachedRows:
-    """Return the rows whose keys the table lacks. The other keys stay on the executors."""
+    """Return the given rows whose keys are not in the table.
+
+    ``held`` has the given keys that are in the table. They stay on the executors.
+    """
     keys = cache_rows(held)
     if not keys.count:
         keys.release()

@@ -154,7 +154,11 @@ def _are_keys(keys: pa.Table, columns: Sequence[Column]) -> bool:
 
 
 def _one_of_each(given: CachedRows, on: Sequence[str], duplicates: str) -> CachedRows:
-    """Keep one row of each key, by the rule for keys that are given more than once."""
+    """Keep one row for each key.
+
+    ``duplicates`` says what to do if a key repeats: keep the ``first`` or the ``last`` row, or
+    raise an ``error``.
+    """
     from pyspark.sql import functions as F
 
     rows = given.rows

@@ -300,7 +300,7 @@ def _with_lists(
 def _fresh(
     task: LookUpTask, keys: pa.Table, last: pa.Scalar | None, *, null_done: bool
 ) -> tuple[pa.Array, np.ndarray]:
-    """Return the distinct codes of the keys that did not come before, and one row of each."""
+    """Return the distinct key codes that no earlier batch had, and a row index for each code."""
     columns = [column.combine_chunks() for column in keys.columns]
     distinct = sorted_codes(task.key_types, columns, is_prefix=task.is_prefix)
     codes, rows = distinct.codes, distinct.rows

@@ -59,9 +59,10 @@ def read(table: str, *, spark: SparkSession, version: str | int | None = None) -
 
 
 def join_scan(spark: SparkSession, scan: Any) -> Any:
-    """Read what one of Iceberg's scans would read, without its sets of deletes in memory.
+    """Return the rows of an Iceberg scan, with the equality deletes applied by joins.
 
-    It is called while a query is planned, and so runs no job.
+    Iceberg's own scan keeps its sets of deletes in memory. The joins do not need these sets. This
+    function is called during query planning, so it runs no Spark job.
 
     Args:
         spark: The session of the query.

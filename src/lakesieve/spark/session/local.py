@@ -162,7 +162,7 @@ def _defaults(warehouse: str, formats: Sequence[str], version: SparkVersion) -> 
 
 
 def packages_conf(version: SparkVersion, specs: Iterable[FormatSpec]) -> dict[str, str]:
-    """Return the settings with which Spark downloads runtimes of formats from Maven Central."""
+    """Return the settings that make Spark download the format runtimes from Maven Central."""
     packages = [spec.packages[version.name] for spec in specs if spec.packages is not None]
     with resources.as_file(resources.files("lakesieve.spark") / "ivysettings.xml") as ivy:
         # a local Maven cache may have POMs without jars, on which Ivy's default chain fails

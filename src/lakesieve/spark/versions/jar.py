@@ -80,17 +80,17 @@ def _load(spark: SparkSession, version: SparkVersion) -> None:
     # slow, because PySpark puts the session's jars on Python's path, and each is searched
     own = metadata.version("lakesieve")
     if of_jar != own:
-        raise _other_jar(f"of lakesieve {of_jar}, but this is lakesieve {own}")
+        raise _other_jar(f"lakesieve {of_jar}, but lakesieve {own} is installed")
     versions = str(java_class(spark, _EXTENSION).testedOn())
     if version.jar not in versions.split(", "):
-        raise _other_jar(f"of lakesieve for Spark {versions}, but this is Spark {spark.version}")
+        raise _other_jar(f"Spark {versions}, but the session runs Spark {spark.version}")
 
 
 def _other_jar(what: str) -> UnsupportedError:
     return UnsupportedError(
-        f"The session has the jar {what}.",
+        f"The session's lakesieve jar was built for {what}.",
         kind=ErrorKind.UNSUPPORTED_SESSION,
-        hint="Write a new jar with lakesieve spark-jar, and replace the old one.",
+        hint="Write a new jar with lakesieve spark-jar, and replace the old jar.",
     )
 
 

@@ -169,5 +169,5 @@ def _two_spellings(name: str, path: str, other: str) -> UnsupportedError:
     return UnsupportedError(
         f"The log of {name} spells one data file in two ways: {path!r} and {other!r}.",
         kind=ErrorKind.UNSUPPORTED_TABLE,
-        hint="Spark's result depends on its settings. Rewrite the table.",
+        hint="For such a table, Spark's result depends on Spark's settings. Rewrite the table.",
     )

@@ -192,7 +192,7 @@ class HudiReader(FolderReader):
 
     @property
     def merges_on_read(self) -> bool:
-        """True if log files change the rows of base files."""
+        """True for a merge-on-read table, in which log files can change the rows of base files."""
         return self._properties.get("hoodie.table.type") == "MERGE_ON_READ"
 
     def slices(self, version: TableVersion) -> list[tuple[FileSlice, bool]]:

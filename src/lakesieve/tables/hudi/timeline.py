@@ -76,7 +76,7 @@ def read_properties(table: Storage, name: str) -> dict[str, str]:
         raise NotFoundError(
             f"No Hudi table exists at {table.location}.",
             kind=ErrorKind.TABLE_NOT_FOUND,
-            hint=f"Name the folder that contains {FOLDER}: {name!r} does not.",
+            hint=f"Give the folder that contains {FOLDER}. {name!r} does not contain it.",
         ) from error
     properties: dict[str, str] = {}
     for line in text.splitlines():

@@ -268,7 +268,7 @@ def _read(storage: Storage, path: str) -> dict[str, Any]:
         raise UnsupportedError(
             f"{storage.location}/{path} is not a metadata file of an Iceberg table: {error}.",
             kind=ErrorKind.UNSUPPORTED_TABLE,
-            hint="Restore the file, or name the table by its catalog.",
+            hint="Restore the file, or give the identifier of the table in its catalog.",
             public_message=f"{storage.location}/{path} is not a metadata file of an Iceberg table.",
         ) from error
     if not isinstance(document, dict):

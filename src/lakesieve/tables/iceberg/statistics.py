@@ -75,10 +75,11 @@ def iceberg_statistics(
     specs: Mapping[int, Sequence[Mapping[str, Any]]],
     read: Callable[[], tuple[pa.ChunkedArray, DataFileRows]],
 ) -> FileStatistics:
-    """Make the statistics of a version of an Iceberg table.
+    """Return the file statistics of one version of an Iceberg table.
 
-    ``schema`` is the schema of the version, as ``TableVersion`` has it, and ``specs`` has the
-    fields of each partition spec. ``read`` lists the paths of the data files and their statistics.
+    ``schema`` is the version's ``TableVersion.schema``. ``specs`` maps the id of each partition
+    spec to the fields of the spec. ``read`` returns the paths of the data files and their
+    statistics.
     """
     # manifests name columns by the ids of the schema, even where a name mapping is in force
     columns = columns_of_fields(json.loads(schema)["fields"])

@@ -99,10 +99,10 @@ class ParquetReader(FolderReader):
             self._list()
 
     def without_session(self) -> ParquetReader:
-        """Return a reader that lists the folder itself.
+        """Return a reader that lists the table's folder without a session.
 
         Raises:
-            UnsupportedError: A session's catalog declares the columns of the table.
+            UnsupportedError: Only the session's catalog knows the columns of the table.
         """
         if self._session is None:
             return self
@@ -165,7 +165,7 @@ class ParquetReader(FolderReader):
         return TableVersion(id=version_of(identities.to_pylist()), schema=schema)
 
     def _identified_files(self) -> pa.Table:
-        """Return the files as listed last, with their identities as paths."""
+        """Return the files of the last listing. Their ``path`` is ``LOCATION#SIZE@MODIFIED``."""
         files = self._session.files() if self._session else self._listed_files()
         size, modified = (files.column(name).cast(pa.string()) for name in ("size", "modified"))
         contents = pc.binary_join_element_wise(size, modified, "@")
@@ -265,7 +265,7 @@ class ParquetReader(FolderReader):
             ) from error
 
     def columns(self, version: TableVersion) -> Mapping[tuple[str, ...], Column]:
-        """Return the columns, and the fields of structs outside lists and maps."""
+        """Return the columns and the struct fields, except fields inside lists and maps."""
         return parquet_columns(version.schema)
 
     def live_files(self, version: TableVersion) -> pa.Table:  # noqa: ARG002 - there is one version

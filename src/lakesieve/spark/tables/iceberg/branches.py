@@ -103,9 +103,9 @@ class SessionBranches:
         is_time = str(spec) not in metadata.references() and not str(spec).isdigit()
         if self.selected is not None and is_time and millis_of(str(spec)) is not None:
             raise InvalidInputError(
-                f"{self.name} selects a branch. In a branch, a time does not select a version.",
+                f"{self.name} names a branch. The version of a branch cannot be given as a time.",
                 kind=ErrorKind.INVALID_ARGUMENT,
-                hint="Give the id of a snapshot. The metadata table snapshots lists the ids.",
+                hint="Give a snapshot id. The metadata table 'snapshots' lists the snapshot ids.",
             )
         return spec
 
@@ -159,10 +159,10 @@ class SessionBranches:
         staged = self._setting(metadata, _WAP_ID)
         if branch is not None and staged is not None:
             raise InvalidInputError(
-                f"The session has set both {_WAP_ID} ({staged}) and {_WAP_BRANCH} ({branch}), and "
-                f"{self.name} has {_ENABLED}.",
+                f"The session sets both {_WAP_ID} ({staged}) and {_WAP_BRANCH} ({branch}). A table "
+                f"with {_ENABLED}, such as {self.name}, accepts only one of them.",
                 kind=ErrorKind.INVALID_ARGUMENT,
-                hint="Unset one of them.",
+                hint="Unset one of the two settings.",
             )
         return branch
 

@@ -79,10 +79,10 @@ class IcebergChanges:
         txn: tuple[str, int] | None,
         base: TableVersion,
     ) -> ChangeOutcome | None:
-        """As for :meth:`TableChanges.insert`.
+        """Append the rows in one commit, see :meth:`TableChanges.insert`.
 
-        An overwrite of no rows is an append that Iceberg checks: it fails if data files were added
-        after the version.
+        The append is an overwrite that deletes no rows, because Iceberg validates overwrites. The
+        overwrite fails if another writer added data files after version ``base``.
         """
         from py4j.protocol import Py4JJavaError
         from pyspark.errors import PySparkException

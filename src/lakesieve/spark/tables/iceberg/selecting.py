@@ -43,9 +43,8 @@ def selecting(
         return reader.option("branch", branch)
     if has_own_schema:
         raise UnsupportedError(
-            f"With spark.wap.branch set, Spark can read only those versions of {branches.name} "
-            "that "
-            "are heads of its branches.",
+            "spark.wap.branch is set, so Spark can read only the heads of the branches of "
+            f"{branches.name}.",
             kind=ErrorKind.UNSUPPORTED_SESSION,
             hint="Unset spark.wap.branch first, or use Iceberg 1.12 or newer.",
         )

@@ -108,9 +108,9 @@ class IcebergTable:
         """Register new metadata that lists one snapshot, in a folder of its own."""
         if not self.is_named or version.id is None:
             raise UnsupportedError(
-                f"{self.name} cannot be copied: it is not in a catalog, or has no data.",
+                f"{self.name} cannot be copied: it is not in a catalog, or it has no snapshot.",
                 kind=ErrorKind.UNSUPPORTED_TABLE,
-                hint="Give the catalog identifier of a table with data.",
+                hint="Give the catalog identifier of a table with at least one snapshot.",
             )
         copy_table(self._spark, self.java, self._source, name, int(version.id))
 
