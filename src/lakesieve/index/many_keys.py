@@ -108,7 +108,7 @@ class KeyMatches:
         if self._null_at is not None:
             nulls = Candidates(keep=self._index.flagged("has_null"))
             matches = Candidates.joined([matches, nulls], every=False)
-        return _keeping(self._index, matches)
+        return keep_candidates(self._index, matches)
 
 
 def keep_files_of_keys(index: OpenedIndex, keys: GivenKeys) -> KeepTree:
@@ -119,12 +119,17 @@ def keep_files_of_keys(index: OpenedIndex, keys: GivenKeys) -> KeepTree:
 
 def keep_some_files(index: OpenedIndex, numbers: np.ndarray) -> KeepTree:
     """Return a plan that keeps some of the files that an index covers, and all uncovered files."""
+    return keep_candidates(index, some_files(index, numbers))
+
+
+def some_files(index: OpenedIndex, numbers: np.ndarray) -> Candidates:
+    """Return all rows of some files that an index covers."""
     keep = np.zeros(len(index.paths()), bool)
     keep[numbers] = True
-    return _keeping(index, Candidates(keep=keep))
+    return Candidates(keep=keep)
 
 
-def _keeping(index: OpenedIndex, candidates: Candidates) -> KeepTree:
+def keep_candidates(index: OpenedIndex, candidates: Candidates) -> KeepTree:
     """Return a plan that keeps an answer of an index, and all uncovered files."""
     return KeepTree(
         indexes=(index,),

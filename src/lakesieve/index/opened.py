@@ -259,7 +259,8 @@ class OpenedIndex:
         """Yield the keys of a segment that several units of live files may hold, part by part.
 
         Yields:
-            Ranges of key codes, and the numbers of the files that may hold one of them.
+            Ranges of key codes, and the ordinals of the units that may hold one of them. They count
+            the units of the segment's catalogue.
         """
         entry = self.snapshot.segments[segment]
         name = entry.catalogue
@@ -268,7 +269,7 @@ class OpenedIndex:
         if self.definition.rows_per_block:
             own = np.repeat(own, np.diff(self._first_ordinals(name)))
         for lows, highs, ordinals in shared_keys(self.loader, entry, own):
-            yield KeyRanges(lows=lows, highs=highs), distinct(self._files_of(name, ordinals))
+            yield KeyRanges(lows=lows, highs=highs), ordinals
 
     def pairs(self, units: UnitsOfKeys) -> tuple[np.ndarray, np.ndarray]:
         """Return the covered files that may hold each key of a look-up.

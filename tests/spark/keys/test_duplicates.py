@@ -12,6 +12,7 @@ from tests.spark.keys.test_contains import MADE, made, plain
 import lakesieve as ls
 from lakesieve.index import ReasonCode
 from lakesieve.spark.commands import duplicates as module
+from lakesieve.spark.rule.installed import installed_rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -108,6 +109,23 @@ def test_only_files_that_can_hold_them_are_read(spark: SparkSession, nearly_uniq
     assert {row["id"] for row in more.keys.collect()} == {4, 504}
     # those of before, and the new one; 4 is in the file of 3
     assert (more.files_read, more.files) == (4, 21)
+
+
+def test_only_blocks_that_can_hold_them_are_read(spark: SparkSession, table: str) -> None:
+    """Of a key in two files, an index of row blocks names one block of each file."""
+    spark.sql(
+        f"CREATE TABLE {table} USING iceberg TBLPROPERTIES ('write.distribution-mode'='none') "
+        "AS SELECT IF(id = 1500, 3, id) AS id FROM range(0, 2000, 1, 2)"
+    )
+    ls.create_index(table, "id", spark=spark, rows_per_block=10)
+    ls.enable(spark)
+    try:
+        answer = ls.duplicates(table, "id", spark=spark)
+        assert [tuple(row) for row in answer.keys.collect()] == [(3, 2)]
+        reads = [scan for scan in installed_rule(spark).report() if scan.get("files_total")]
+    finally:
+        ls.disable(spark)
+    assert [(scan["files_read"], scan["rows_read"]) for scan in reads] == [(2, 20)]
 
 
 # test_contains checks that later queries read whole tables again

@@ -12,8 +12,9 @@ import pyarrow as pa
 from lakesieve.index import broken_index
 from lakesieve.index.definition import indexed_columns, key_columns
 from lakesieve.index.key_ranges import KeyRanges
-from lakesieve.index.many_keys import keep_some_files
-from lakesieve.sieve import encode_rows
+from lakesieve.index.many_keys import keep_candidates, keep_some_files, some_files
+from lakesieve.index.row_ranges import Candidates
+from lakesieve.sieve import distinct, encode_rows
 from lakesieve.spark.build.source import key_types
 from lakesieve.spark.commands.held_keys import usable_indexes
 from lakesieve.spark.commands.key_lookup import LookUpTask, numbers_of_keys
@@ -194,33 +195,36 @@ class _DuplicateSearch:
         if shared is None:
             return None
         ranges, several = shared
+        whole_new = some_files(index, new)
         within = np.flatnonzero(present & inside & index.flagged("repeats"))
         uncovered = live.num_rows - len(covered)
-        read = {*several.tolist(), *within.tolist(), *new.tolist()}
+        read = {*np.flatnonzero(several.keep).tolist(), *within.tolist(), *new.tolist()}
         parts: list[CachedRows] = []
         if ranges is not None:
-            parts.append(self._of_files(index, [*several, *new], inside=(ranges, columns)))
+            rows = Candidates.joined([several, whole_new], every=False)
+            parts.append(self._of_rows(index, rows, inside=(ranges, columns)))
         if len(new) or uncovered:
             keys = self._keys_of_files(index, new)
             numbers = self._files_of_keys(index, columns, keys.rows)
             read |= set(numbers.tolist())
-            parts.append(self._of_files(index, [*numbers, *new], among=keys.rows))
+            rows = some_files(index, np.concatenate([numbers, new]))
+            parts.append(self._of_rows(index, rows, among=keys.rows))
             keys.release()
         if len(within):
-            parts.append(self._of_files(index, within))
+            parts.append(self._of_rows(index, some_files(index, within)))
         self.files_read = len(read & set(covered.tolist())) + uncovered
         return self._merged(parts)
 
-    def _of_files(
+    def _of_rows(
         self,
         index: OpenedIndex,
-        numbers: Sequence[int] | np.ndarray,
+        candidates: Candidates,
         *,
         inside: tuple[KeyRanges, Sequence[Column]] | None = None,
         among: DataFrame | None = None,
     ) -> CachedRows:
-        """Return keys in several rows of some files and of the files that are not indexed."""
-        plan = keep_some_files(index, np.array(numbers, np.int64))
+        """Return keys in several of some rows and of the rows of files that are not indexed."""
+        plan = keep_candidates(index, candidates)
         with read_by_plan(self._table, self._version, plan, self._columns) as rows:
             if inside is not None:
                 rows = self._inside(rows, *inside)  # noqa: PLW2901 - the rows that are grouped
@@ -295,8 +299,8 @@ def _largest(index: OpenedIndex) -> tuple[str, int, int]:
 
 def _shared_keys(
     spark: SparkSession, index: OpenedIndex, catalogue: str, live: np.ndarray
-) -> tuple[KeyRanges | None, np.ndarray] | None:
-    """Return the keys of a catalogue that several live files hold, and these files.
+) -> tuple[KeyRanges | None, Candidates] | None:
+    """Return the keys that several units of a catalogue's live files hold, and their rows.
 
     The result is ``None`` if there are too many such keys.
     """
@@ -306,13 +310,14 @@ def _shared_keys(
     numbers = spark.createDataFrame(segments, "segment int")
     tasks = numbers.repartition(max(1, len(segments)), "segment")
     stage = partial(_shared_in_segments, task=LookUpTask.of(index, live=live))
-    results = in_workers(tasks, stage, "ranges binary, files array<int>").collect()
+    results = in_workers(tasks, stage, "ranges binary, units array<int>").collect()
     if any(row["ranges"] is None for row in results):
         return None
     tables = [pa.ipc.open_stream(bytes(row["ranges"])).read_all() for row in results]
     if sum(table.num_rows for table in tables) > MOST_RANGES:
         return None
-    files = np.unique(np.concatenate([np.zeros(0, np.int64), *(row["files"] for row in results)]))
+    units = np.concatenate([np.zeros(0, np.int32), *(row["units"] for row in results)])
+    candidates = index.candidates({catalogue: (units, units.astype(np.int32))})
     parts = [
         KeyRanges(lows=_whole(table.column("low")), highs=_whole(table.column("high")))
         for table in tables
@@ -321,7 +326,7 @@ def _shared_keys(
     if joined is None and any(len(part.lows) for part in parts):
         # keys have both physical types, because the column was promoted
         return None
-    return joined, files.astype(np.int64)
+    return joined, candidates
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:
@@ -331,25 +336,25 @@ def _whole(column: pa.ChunkedArray) -> pa.Array:
 def _shared_in_segments(
     batches: Iterable[pa.RecordBatch], *, task: LookUpTask
 ) -> Iterator[pa.RecordBatch]:
-    """Turn numbers of segments into the ranges of keys that several files hold, and these files."""
+    """Turn numbers of segments into the ranges of keys in several units, and these units."""
     numbers = [at for batch in batches for at in batch.column(0).to_pylist()]
     if not numbers:
         return
     index, live = task.open()
     for number in numbers:
         ranges: list[KeyRanges] = []
-        holds_shared = np.zeros(len(live), bool)
+        units = [np.zeros(0, np.int32)]
         total = 0
-        for part, files in index.shared_keys(number, live):
+        for part, ordinals in index.shared_keys(number, live):
             total += len(part.lows)
-            holds_shared[files] = True
+            units.append(ordinals)
             if total > MOST_RANGES:
                 break
             ranges.append(part)
-        yield _listing(ranges if total <= MOST_RANGES else None, np.flatnonzero(holds_shared))
+        yield _listing(ranges if total <= MOST_RANGES else None, distinct(np.concatenate(units)))
 
 
-def _listing(ranges: Sequence[KeyRanges] | None, files: np.ndarray) -> pa.RecordBatch:
+def _listing(ranges: Sequence[KeyRanges] | None, units: np.ndarray) -> pa.RecordBatch:
     packed = None
     joined = KeyRanges.joined(ranges) if ranges else None
     if ranges is not None:
@@ -363,7 +368,7 @@ def _listing(ranges: Sequence[KeyRanges] | None, files: np.ndarray) -> pa.Record
     return pa.record_batch(
         {
             "ranges": pa.array([packed], pa.binary()),
-            "files": pa.array([files.tolist()], pa.list_(pa.int32())),
+            "units": pa.array([units.tolist()], pa.list_(pa.int32())),
         }
     )
 
