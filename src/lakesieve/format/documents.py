@@ -43,7 +43,7 @@ def check_version(document: dict[str, Any], path: str) -> None:
     """Refuse a document of a newer format version."""
     version = document.get("format_version")
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise corrupt(path, "it has no format version")
+        raise corrupt(path, "it has no valid format version")
     if version > FORMAT_VERSION:
         raise IndexFormatError(
             f"The index file {path} has format {version}, but "

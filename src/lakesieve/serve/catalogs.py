@@ -26,6 +26,7 @@ from lakesieve.storage import normalized, open_storage
 from lakesieve.tables.iceberg.catalogs import document_in_folder
 from lakesieve.tables.iceberg.file_io import own_file_io
 from lakesieve.tables.iceberg.manifest_cache import ContentCache
+from lakesieve.tables.listing import folders_in
 from lakesieve.tables.opening import options_by_environment
 
 if TYPE_CHECKING:
@@ -205,12 +206,9 @@ class WarehouseCatalog:
     def _below(self, namespace: Namespace) -> list[tuple[str, bool]]:
         """Return the folders of a namespace, each with whether it is a table."""
         _check(namespace)
-        folder = "/".join(namespace)
-        above = "/".join(namespace[:-1])
-        if namespace and namespace[-1] not in self._root.folders(above):
+        if namespace and namespace[-1] not in self._root.folders("/".join(namespace[:-1])):
             raise _no_namespace(namespace)
-        names = [name for name in self._root.folders(folder) if not name.startswith((".", "_"))]
-        return [(name, "metadata" in self._root.folders(f"{folder}/{name}")) for name in names]
+        return folders_in(self._root, namespace)
 
     def namespaces(self, parent: Namespace) -> list[Namespace]:
         """Return the namespaces directly below one."""

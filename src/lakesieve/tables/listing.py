@@ -37,13 +37,18 @@ def table_names(*, catalog: str | None = None, warehouse: str = WAREHOUSE) -> li
     return sorted(quoted_name((EMBEDDED_CATALOG, *name)) for name in _below(root, ()))
 
 
+def folders_in(root: Storage, namespace: tuple[str, ...]) -> list[tuple[str, bool]]:
+    """Return the folders of a namespace of a warehouse, each with whether it is a table."""
+    names = [name for name in root.folders("/".join(namespace)) if not name.startswith((".", "_"))]
+    return [(name, "metadata" in root.folders("/".join((*namespace, name)))) for name in names]
+
+
 def _below(root: Storage, namespace: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Yield the tables of a namespace: folders with metadata, at any depth."""
-    for name in root.folders("/".join(namespace)):
-        if name.startswith((".", "_")):
-            continue
+    """Yield the tables of a namespace, at any depth."""
+    for name, is_table in folders_in(root, namespace):
         path = (*namespace, name)
-        if len(path) > 1 and "metadata" in root.folders("/".join(path)):
+        # a table is in a namespace
+        if len(path) > 1 and is_table:
             yield path
         elif len(path) < _DEEPEST:
             yield from _below(root, path)

@@ -119,8 +119,9 @@ def _check_running(spark: SparkSession, wanted: Mapping[str, str]) -> None:
     started = spark.sparkContext.getConf()
     running = started.get(_WAREHOUSE, None)
     if running != wanted[_WAREHOUSE]:
+        which = f"A session with the warehouse {running}" if running else "Another Spark session"
         raise InvalidInputError(
-            f"A session with the warehouse {running} is already running.",
+            f"{which} is already running.",
             kind=ErrorKind.INVALID_ARGUMENT,
             hint="Stop it with spark.stop() first, or use the same warehouse.",
         )

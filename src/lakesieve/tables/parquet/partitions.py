@@ -109,7 +109,7 @@ def partitioning_of(
         raise UnsupportedError(
             f"The folders below {location} are partitioned in different ways.",
             kind=ErrorKind.UNSUPPORTED_TABLE,
-            hint="Open the folder of a single table, or read it with Spark.",
+            hint="Give the folder of a single table.",
         )
     (columns,) = names
     twice = [name for name, count in Counter(map(str.lower, columns)).items() if count > 1]

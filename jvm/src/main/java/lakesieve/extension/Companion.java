@@ -71,6 +71,8 @@ public final class Companion {
     int doublings = Math.min(Math.max(failures - 2, 0), MOST_DOUBLINGS);
     notBefore =
         System.nanoTime() + Math.min(SHORTEST_PAUSE_NANOS << doublings, LONGEST_PAUSE_NANOS);
-    LOG.warn("the companion process failed; queries read all files until then: {}", reason);
+    LOG.warn(
+        "the companion process failed; queries read all files until it is started again: {}",
+        reason);
   }
 }
