@@ -10,7 +10,9 @@ from __future__ import annotations
 import gc
 import re
 import time
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -84,10 +86,12 @@ def run(
         refreshes: How often it grows.
         queries: How many are run in all.
     """
-    store = _made(spark)
+    location = _made(spark)
     _ask(spark, 0, 20)
     before = _Held.current(spark)
-    _add(store, 0, paths)
+    # in a process of its own, whose memory does not count
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as apart:
+        apart.submit(_add, location, 0, paths).result()
     gc.collect()
     pa.default_memory_pool().release_unused()
     _forget_peak()
@@ -95,7 +99,7 @@ def run(
     result = 1
     heaps = [live_heap(spark) / MEGABYTE]
     for number in range(refreshes):
-        _add(store, paths + REFRESHED * number, REFRESHED)
+        _add(location, paths + REFRESHED * number, REFRESHED)
         share = (queries - 1) * (number + 1) // refreshes
         _ask(spark, result, share + 1 - result)
         result = share + 1
@@ -139,7 +143,8 @@ def run(
     spark.sql(f"DROP TABLE {TABLE} PURGE")
 
 
-def _made(spark: SparkSession) -> IndexStore:
+def _made(spark: SparkSession) -> str:
+    """Create the small table and its index; return the location of the index."""
     spark.sql(f"DROP TABLE IF EXISTS {TABLE} PURGE")
     spark.sql(
         f"CREATE TABLE {TABLE} (k BIGINT, v BIGINT) USING iceberg "
@@ -149,11 +154,12 @@ def _made(spark: SparkSession) -> IndexStore:
     rows.writeTo(TABLE).append()
     index = ls.create_index(TABLE, ["k"], spark=spark)
     ls.enable(spark)
-    return IndexStore(open_storage(index.info().location))
+    return index.info().location
 
 
-def _add(store: IndexStore, start: int, count: int) -> None:
+def _add(location: str, start: int, count: int) -> None:
     """Commit a catalogue of files that no version of the table has, with one key each."""
+    store = IndexStore(open_storage(location))
     state = store.snapshot()
     names = np.arange(start, start + count)
     # numbers as different as those of writers' random names
