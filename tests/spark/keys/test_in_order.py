@@ -30,6 +30,7 @@ def _plain(value: Any) -> str:
     return str(value + 0.0 if isinstance(value, float) else value)
 
 
+@pytest.mark.in_time("iceberg")
 @pytest.mark.parametrize("form", ["iceberg", "delta"])
 def test_answers_are_those_of_spark(spark: SparkSession, form: str) -> None:
     """For the current version and for an earlier one, values and files agree with SQL."""
