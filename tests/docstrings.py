@@ -41,10 +41,16 @@ def _public() -> Iterator[tuple[str, Any]]:
 
 
 def _methods(path: str, owner: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the public methods of a class, those of its bases excepted."""
-    for name, method in vars(owner).items() if inspect.isclass(owner) else ():
-        if inspect.isfunction(method) and not name.startswith("_"):
-            yield f"{path}.{name}", method
+    """Yield the public methods of a class, those of its public bases excepted."""
+    public = [known for name in ls.__all__ if inspect.isclass(known := getattr(ls, name))]
+    for base in inspect.getmro(owner) if inspect.isclass(owner) else ():
+        if base is not owner and base in public:
+            return
+        if base.__module__.partition(".")[0] != "lakesieve":
+            continue
+        for name, method in vars(base).items():
+            if inspect.isfunction(method) and not name.startswith("_"):
+                yield f"{path}.{name}", method
 
 
 PUBLIC = dict(_public())

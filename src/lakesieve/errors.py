@@ -47,6 +47,10 @@ class ErrorKind(StrEnum):
     UNSUPPORTED_SESSION = "unsupported-session"
     UNSUPPORTED_STORAGE = "unsupported-storage"
     UNTRUSTED_ROOT = "untrusted-root"
+    COMPOSITE_INDEX = "composite-index"
+    UNCOVERED_FILES = "uncovered-files"
+    ROW_DELETES = "row-deletes"
+    KEYS_NOT_KEPT = "keys-not-kept"
     # stored index
     CORRUPT = "corrupt"
     TOO_NEW = "too-new"

@@ -11,7 +11,7 @@ import pyarrow as pa
 from lakesieve.format import catalogue_id
 from lakesieve.index.access import without_engine
 from lakesieve.index.definition import define, key_columns
-from lakesieve.sieve import ABSENT_HITS
+from lakesieve.sieve import ABSENT_HITS, Budget
 from lakesieve.spark.build.segments import WrittenSegments
 from lakesieve.spark.build.source import key_types
 from lakesieve.spark.build.stages import IndexTask, cut, scatter
@@ -52,6 +52,7 @@ def build_index(
     *,
     covers: Callable[[str], bool] = lambda _: True,
     rows_per_block: int = 0,
+    budget: str | None = None,
 ) -> None:
     """Index the data files of the current version on one column, beside the table.
 
@@ -61,13 +62,14 @@ def build_index(
         read: Reads the keys of a data file.
         covers: Which data files are indexed.
         rows_per_block: Rows of a block; 0 for whole data files.
+        budget: Limit of the size or of false files; ``None`` for an exact index.
     """
     keys = key_columns(table, table.version(), [column])
     definition = define(
         table,
         keys,
         column,
-        budget=None,
+        budget=budget,
         absent_hits=ABSENT_HITS,
         compaction=COMPACTION,
         rows_per_block=rows_per_block,
@@ -79,7 +81,7 @@ def build_index(
 
 def refresh_index(table: TableReader, column: str, read: Callable[[str], pa.Array]) -> None:
     """Add the data files of the current version that an index has not seen."""
-    store = without_engine().stores(table)[column]
+    store = IndexStore(without_engine().index_storage(table, column, None))
     state = store.snapshot()
     covered_by = store.covered_by(state)
     seen = {path for entry in state.catalogues for path in covered_by(entry).to_pylist()}
@@ -116,6 +118,7 @@ def _changes(
         key_types=key_types([column]),
         storage=store.storage,
         absent_hits=definition.absent_hits,
+        budget=Budget.parse(definition.budget) if definition.budget else None,
         unit=definition.unit,
     )
     written = write_segments(files, batches, task)

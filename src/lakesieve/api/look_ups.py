@@ -10,6 +10,7 @@ from lakesieve.errors import ErrorKind, NotFoundError
 from lakesieve.index import Index, IndexInfo, ShownList, find, index_storage, overview
 from lakesieve.index.access import no_index, without_engine
 from lakesieve.index.definition import column_names
+from lakesieve.index.row_order import given_order
 from lakesieve.store import IndexStore, repair
 
 if TYPE_CHECKING:
@@ -178,8 +179,10 @@ def write_report(
 
 def find_files(
     table: str | Any,
-    predicate: str | Any,
+    predicate: str | Any | None = None,
     *,
+    order_by: str | None = None,
+    limit: int | None = None,
     spark: SparkSession | None = None,
     version: str | int | None = None,
     location: str | None = None,
@@ -192,7 +195,12 @@ def find_files(
     Args:
         table: As for :func:`open_index`, as are the others.
         predicate: SQL text, such as ``id IN (5, 9)``, or an expression of PyIceberg, Polars or
-            Arrow, such as ``pl.col("id") == 5``; it is true where that library says so.
+            Arrow, such as ``pl.col("id") == 5``; it is true where that library says so. May be left
+            out if there is an order.
+        order_by: A column, such as ``id DESC`` or ``id ASC NULLS LAST``: only the files are wanted
+            that can hold one of the first rows in this order. Without NULLS, null is the lowest
+            value, as in Spark.
+        limit: The number of first rows.
         spark: A session, if any.
         version: Snapshot id, time, tag or branch; ``None`` is the current version.
         location: A further root to search for indexes.
@@ -202,17 +210,28 @@ def find_files(
 
     Raises:
         NotFoundError: No such table, column or version.
-        InvalidInputError: The predicate cannot be understood.
+        InvalidInputError: The predicate or the order cannot be understood, or there is neither.
 
     Examples:
         >>> matches = ls.find_files("lake.shop.orders", "customer = 4711")
         >>> len(matches.paths), matches.total
         (1, 10)
+        >>> newest = ls.find_files("lake.shop.orders", order_by="customer DESC", limit=3)
+        >>> len(newest.paths)
+        3
     """
     access = access_of(spark, catalog, warehouse, timezone)
     opened = access.open_table(table)
     indexes, reasons = access.indexes(opened, location)
-    return find(opened, indexes, reasons, predicate, version, timezone=access.timezone())
+    return find(
+        opened,
+        indexes,
+        reasons,
+        predicate,
+        version,
+        timezone=access.timezone(),
+        order=given_order(order_by, limit),
+    )
 
 
 def repair_index(

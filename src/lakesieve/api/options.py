@@ -12,6 +12,14 @@ if TYPE_CHECKING:
     from lakesieve.spark.deletes.result import ConversionProgress
 
 
+class FindOptions(TypedDict, total=False):
+    """Options of :func:`lakesieve.find_files`."""
+
+    version: str | int | None
+    order_by: str | None
+    limit: int | None
+
+
 class IndexOptions(TypedDict, total=False):
     """Options of :func:`lakesieve.create_index`."""
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from lakesieve.api.options import (
         AdviceOptions,
         ChangeOptions,
+        FindOptions,
         IndexOptions,
         InsertOptions,
         RefreshOptions,
@@ -185,7 +186,9 @@ class Table:
         opened: ls.Index = ls.open_index(self._given, name, **self._reach)
         return opened
 
-    def find_files(self, predicate: str | Any, *, version: Version = None) -> ls.FileMatches:
+    def find_files(
+        self, predicate: str | Any | None = None, **options: Unpack[FindOptions]
+    ) -> ls.FileMatches:
         """Find the data files that can hold a match; see :func:`lakesieve.find_files`.
 
         Examples:
@@ -193,7 +196,7 @@ class Table:
             >>> len(matches.paths), matches.total
             (1, 10)
         """
-        return ls.find_files(self._given, predicate, version=version, **self._reach)
+        return ls.find_files(self._given, predicate, **options, **self._reach)
 
     def refresh(
         self, names: Sequence[str] | None = None, **options: Unpack[RefreshOptions]

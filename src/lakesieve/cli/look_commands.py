@@ -16,6 +16,7 @@ from lakesieve.cli.options import (
     Predicate,
     TableName,
     Version,
+    argument,
     option,
     table_argument,
 )
@@ -123,14 +124,36 @@ def show(run: Run, table: TableName, index: IndexName) -> IndexInfo:
     examples=(
         'files lake.tpch.lineitem "l_orderkey IN (5, 9)"',
         'files lake.tpch.lineitem "l_orderkey = 5" --version audited --timezone Europe/Vienna',
+        'files lake.tpch.lineitem --order-by "l_orderkey DESC" --limit 100',
     ),
 )
-def files(run: Run, table: TableName, predicate: Predicate, version: Version = None) -> FileMatches:
+def files(
+    run: Run,
+    table: TableName,
+    predicate: Annotated[
+        str | None,
+        argument("PREDICATE", "A condition in Spark SQL, such as `id = 5`; all rows without one."),
+    ] = None,
+    *,
+    version: Version = None,
+    order_by: Annotated[
+        str | None,
+        option(
+            "Only files that can hold one of the first rows in the order of this column.",
+            metavar="COLUMN [ASC|DESC] [NULLS FIRST|LAST]",
+        ),
+    ] = None,
+    limit: Annotated[
+        int | None, option("The number of first rows for --order-by.", min=1, metavar="ROWS")
+    ] = None,
+) -> FileMatches:
     """Print the data files that can hold a row for which a condition is true.
 
     One path a line goes to stdout, the summary to stderr.
     """
-    matches = ls.find_files(table, predicate, version=version, **run.reach(table))
+    matches = ls.find_files(
+        table, predicate, version=version, order_by=order_by, limit=limit, **run.reach(table)
+    )
     uncovered = f", {matches.uncovered} of them not indexed" if matches.uncovered else ""
     run.output.say(f"{len(matches.paths)} of {matches.total} files can hold a match{uncovered}.")
     return matches

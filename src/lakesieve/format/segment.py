@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError, corrupt
 from lakesieve.format.documents import FORMAT_VERSION, check_version
+from lakesieve.format.end_keys import ends_from_json, ends_to_json
 from lakesieve.format.entries import SegmentEntry, code_from_json, code_to_json
 from lakesieve.format.groups import (
     LONGEST_SEPARATOR,
@@ -31,7 +32,7 @@ from lakesieve.sieve import MAX_PREFIX_BYTES, SharedPrefixes, TextCode
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from lakesieve.sieve import Blocks, Code
+    from lakesieve.sieve import Blocks, Code, EndKeys
 
 GROUP_BLOCKS = 1 << 16
 GROUP_BYTES = 256 << 10
@@ -65,6 +66,7 @@ class SegmentFooter:
         bytewise: Whether its separators are byte strings.
         text: The text code of its separators, if they have one.
         max_key: The last code that it covers.
+        ends: The keys at both ends, if the footer has them.
     """
 
     path: str
@@ -74,6 +76,7 @@ class SegmentFooter:
     text: TextCode | None
     max_key: Code
     groups: tuple[RowGroup, ...]
+    ends: EndKeys | None
 
 
 def encode_segment(
@@ -131,6 +134,7 @@ def _footer(blocks: Blocks, unit_count: int, catalogue: str, groups: list[list[A
         "text": None if blocks.text is None else _text_to_json(blocks.text),
         "max_key": code_to_json(blocks.max_key),
         "groups": groups,
+        **ends_to_json(blocks),
     }
     return json.dumps(document, separators=(",", ":")).encode()
 
@@ -233,6 +237,7 @@ def decode_footer(data: bytes, entry: SegmentEntry) -> SegmentFooter:
             text=_text_from_json(document["text"]),
             max_key=code_from_json(document["max_key"]),
             groups=groups,
+            ends=ends_from_json(document.get("ends"), entry),
         )
     except LakesieveError:
         raise

@@ -15,6 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakesieve.errors import ErrorKind, InvalidInputError
+from lakesieve.index.first_rows import first_rows
 from lakesieve.index.reasons import Reason, ReasonCode, uncovered_detail
 from lakesieve.index.result import FileMatches
 from lakesieve.index.scan_decision import ScanDecision, column_types, plan
@@ -24,6 +26,7 @@ from lakesieve.predicate import (
     rows_where,
     to_sql,
 )
+from lakesieve.predicate.expression import And
 from lakesieve.predicate.given import expression_of
 from lakesieve.tables.arrow_schema import arrow_schema
 from lakesieve.tables.contract import HasFileStatistics
@@ -34,8 +37,12 @@ if TYPE_CHECKING:
 
     from lakesieve.index.judged_files import JudgedFiles
     from lakesieve.index.opened import OpenedIndex
-    from lakesieve.predicate import Expr
+    from lakesieve.index.row_order import RowOrder
+    from lakesieve.predicate import Expr, RowFilter
     from lakesieve.tables import Column, TableReader, TableVersion
+
+
+_EVERY_ROW: Expr = And(args=())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -67,19 +74,37 @@ def matching_files(
     live: pa.ChunkedArray,
     strict: bool,
     timezone: str = "UTC",
+    order: RowOrder | None = None,
 ) -> MatchingFiles:
     """Find the data files that can hold a row for which an expression is true.
 
     ``live`` are the paths of the version's live files, as ``live_files`` spells them. With
-    ``strict`` an unknown column is an error; else it means that every row may match.
+    ``strict`` an unknown column is an error; else it means that every row may match. With an
+    order, only the first rows are wanted.
     """
     columns = table.columns(version)
-    planned = plan(columns, expression, indexes, table.uuid, strict=strict, timezone=timezone)
+    first: RowFilter | None = None
+    in_order: list[Reason] = []
+    if order is not None:
+        has_condition = expression != _EVERY_ROW
+        first, reason = first_rows(
+            table, version, order, indexes, live=live, has_condition=has_condition
+        )
+        in_order = [reason]
+    planned = plan(
+        columns,
+        expression,
+        indexes,
+        table.uuid,
+        strict=strict,
+        first_rows=first,
+        timezone=timezone,
+    )
     by_format, unread = _by_format(table, version, expression, live, timezone)
     judged = planned.plan.of(live)
     keep = judged.keep & by_format
     uncovered = int((keep & ~judged.covered).sum()) if planned.plan.indexes else 0
-    reasons = [*_with_next_step(planned, table.name, columns), *unread]
+    reasons = [*in_order, *_with_next_step(planned, table.name, columns), *unread]
     if uncovered:
         detail = uncovered_detail(uncovered)
         reasons.append(Reason(code=ReasonCode.UNCOVERED_FILES, detail=detail))
@@ -149,24 +174,41 @@ def find(
     table: TableReader,
     indexes: Sequence[OpenedIndex],
     reasons: Sequence[Reason],
-    predicate: str | Any,
+    predicate: str | Any | None,
     version: str | int | None = None,
     *,
     timezone: str = "UTC",
+    order: RowOrder | None = None,
 ) -> FileMatches:
     """Return the data files of a version that can hold a row for which the predicate is true.
 
     The predicate is SQL text, or an expression of PyIceberg, Polars or Arrow; the version a
     snapshot id, time, tag or branch, ``None`` for the current one. ``reasons`` tell why other
-    indexes could not be opened.
+    indexes could not be opened. With an order, only the first rows are wanted, and the predicate
+    may be ``None``.
     """
+    if predicate is None and order is None:
+        raise InvalidInputError(
+            "There is neither a condition nor an order.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+            hint="Give a condition such as 'id = 5', or an order and a limit.",
+        )
     resolved = table.version(version)
     columns = table.columns(resolved)
-    expression = expression_of(predicate, lambda: arrow_schema(columns, uuids=pa.uuid()))
+    expression: Expr = _EVERY_ROW
+    if predicate is not None:
+        expression = expression_of(predicate, lambda: arrow_schema(columns, uuids=pa.uuid()))
     files = table.live_files(resolved)
     live = files.column("path")
     matches = matching_files(
-        table, resolved, expression, indexes, live=live, strict=True, timezone=timezone
+        table,
+        resolved,
+        expression,
+        indexes,
+        live=live,
+        strict=True,
+        timezone=timezone,
+        order=order,
     )
     shown = files.column("location") if "location" in files.column_names else live
     return FileMatches(
@@ -177,7 +219,7 @@ def find(
         reasons=(*reasons, *matches.reasons),
         version=resolved.id,
         table=table.name,
-        predicate=str(predicate),
+        predicate=" ".join(str(part) for part in (predicate, order) if part is not None),
         indexes=matches.planned.plan.used,
         condition=to_sql(matches.planned.row_filter, column_types(columns)),
         **_in_rows(matches, files),

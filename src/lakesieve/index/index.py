@@ -11,6 +11,7 @@ from lakesieve.index.access import needs_session, without_engine
 from lakesieve.index.definition import indexed_columns
 from lakesieve.index.find import find
 from lakesieve.index.given_keys import GivenKeys
+from lakesieve.index.keys_in_order import KeysInOrder
 from lakesieve.index.many_keys import contained
 from lakesieve.index.opened import OpenedIndex
 from lakesieve.index.registry import index_storage
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from lakesieve.tables import Column, TableReader, TableVersion
 
 
-class Index:
+class Index(KeysInOrder):
     """One index of one table.
 
     Args:

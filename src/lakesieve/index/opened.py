@@ -264,12 +264,20 @@ class OpenedIndex:
         """
         entry = self.snapshot.segments[segment]
         name = entry.catalogue
-        first = self._offsets[name]
-        own = live[first : first + self.loader.files[name]]
-        if self.definition.rows_per_block:
-            own = np.repeat(own, np.diff(self._first_ordinals(name)))
+        own = self._units_of_files(name, live)
         for lows, highs, ordinals in shared_keys(self.loader, entry, own):
             yield KeyRanges(lows=lows, highs=highs), ordinals
+
+    def units_of_files(self, chosen: np.ndarray) -> dict[str, np.ndarray]:
+        """Return for each unit of each catalogue whether its data file is chosen, by number."""
+        return {name: self._units_of_files(name, chosen) for name in self._offsets}
+
+    def _units_of_files(self, catalogue: str, chosen: np.ndarray) -> np.ndarray:
+        first = self._offsets[catalogue]
+        own = chosen[first : first + self.loader.files[catalogue]]
+        if self.definition.rows_per_block:
+            own = np.repeat(own, np.diff(self._first_ordinals(catalogue)))
+        return own
 
     def pairs(self, units: UnitsOfKeys) -> tuple[np.ndarray, np.ndarray]:
         """Return the covered files that may hold each key of a look-up.

@@ -46,6 +46,8 @@ class ReasonCode(StrEnum):
     SPARK_UNSUITED = "spark-unsuited"
     STATISTICS_UNREAD = "statistics-unread"
     WHOLE_FILES = "whole-files"
+    FIRST_ROWS = "first-rows"
+    ORDER_NOT_USED = "order-not-used"
     REFRESH_FAILED = "refresh-failed"
     INTERNAL_ERROR = "internal-error"
 
@@ -161,6 +163,14 @@ _WORDS: dict[ReasonCode, tuple[str, str]] = {
     ReasonCode.WHOLE_FILES: (
         "data files are read whole, although an index names the rows that can match",
         "Nothing to do: the answer is right. The text says what these files or columns have.",
+    ),
+    ReasonCode.FIRST_ROWS: ("data files that cannot hold one of the first rows were left out", ""),
+    ReasonCode.ORDER_NOT_USED: (
+        "the order of the rows leaves out no data files",
+        (
+            "Nothing to do: the answer is right. The order helps if an index has this column "
+            "alone, without a condition and without row-level deletes."
+        ),
     ),
     ReasonCode.REFRESH_FAILED: (
         "the rows are committed, but the index was not refreshed",

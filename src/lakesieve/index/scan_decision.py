@@ -69,6 +69,7 @@ def plan(
     *,
     strict: bool,
     keys: Sequence[Expr] = (),
+    first_rows: RowFilter | None = None,
     timezone: str = "UTC",
     visit: Callable[[OpenedIndex | None], None] = lambda _: None,
 ) -> ScanDecision:
@@ -82,6 +83,7 @@ def plan(
         strict: Whether an unknown column, or what cannot be understood, is an error; else it means
             that every row may match.
         keys: Conditions by the keys of joins, which are true of every row that is needed.
+        first_rows: A filter that accepts every row that the order of the query needs.
         timezone: For timestamps written without one.
         visit: As for :func:`keep_tree`.
     """
@@ -91,6 +93,8 @@ def plan(
         for condition in (expression, *keys)
     )
     row_filter, *of_keys = (rows_where(condition) for condition in (bound, *bound_keys))
+    if first_rows is not None:
+        row_filter = all_of([row_filter, first_rows])
     kinds = {c.field_id: (c.kind, c.scale) for c in columns.values()}
     names = {".".join(path): column.type for path, column in columns.items()}
     usable, unfit = usable_indexes(indexes, kinds, table_uuid, types_by_name=names)

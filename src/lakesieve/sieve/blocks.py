@@ -15,6 +15,7 @@ from lakesieve.errors import ErrorKind, InvalidInputError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from lakesieve.sieve.end_keys import EndKeys
     from lakesieve.sieve.keys import Code
     from lakesieve.sieve.text import TextCode
 
@@ -37,6 +38,7 @@ class Blocks:
         key_count: Number of distinct keys.
         pair_count: Number of distinct (key, ordinal) pairs.
         text: The text code, if the keys are byte strings and ``keys`` holds their text codes.
+        ends: The keys at both ends, if they are known.
     """
 
     keys: pa.Array
@@ -47,6 +49,7 @@ class Blocks:
     key_count: int
     pair_count: int
     text: TextCode | None = None
+    ends: EndKeys | None = None
 
     def __len__(self) -> int:
         return len(self.keys)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +12,8 @@ import pyarrow.compute as pc
 from lakesieve.defaults import ABSENT_HITS
 from lakesieve.errors import ErrorKind, InvalidInputError
 from lakesieve.sieve.blocks import Blocks, key_steps, slice_indices
-from lakesieve.sieve.pairs import code_pairs
+from lakesieve.sieve.end_keys import MOST_END_KEYS, EndKeys
+from lakesieve.sieve.pairs import PairText, code_pairs
 from lakesieve.sieve.separators import Cuts, cut_bytes, cut_ints, with_gaps
 from lakesieve.sieve.text import TextCode
 
@@ -174,7 +176,7 @@ class BlockBuilder:
         max_pairs: How many pairs one :class:`Blocks` may hold. A single key with more pairs is kept
             whole.
         absent_hits: As for :func:`build_blocks`.
-        text: The text code, if the keys are codes.
+        text: The text code, if the keys are codes, with the keys themselves.
         top: A string that is not below any of the keys, if they are codes.
     """
 
@@ -183,7 +185,7 @@ class BlockBuilder:
         *,
         max_pairs: int,
         absent_hits: float = ABSENT_HITS,
-        text: TextCode | None = None,
+        text: PairText | None = None,
         top: bytes | None = None,
     ) -> None:
         self._max_pairs = max_pairs
@@ -223,12 +225,21 @@ class BlockBuilder:
 
     def _built(self, keys: pa.Array, ordinals: np.ndarray, behind: pa.Scalar | None) -> Blocks:
         top = self._top
-        if self._text is not None and behind is not None:
-            top = self._text.decode(np.array([behind.as_py()]))[0].as_py()
-        blocks, _, _ = build_runs(
-            keys, ordinals, absent_hits=self._absent_hits, text=self._text, top=top
+        text = None if self._text is None else self._text.code
+        if text is not None and behind is not None:
+            top = text.decode(np.array([behind.as_py()]))[0].as_py()
+        blocks, _, _ = build_runs(keys, ordinals, absent_hits=self._absent_hits, text=text, top=top)
+        return replace(blocks, ends=self._ends(keys, blocks.key_count))
+
+    def _ends(self, keys: pa.Array, count: int) -> EndKeys:
+        """Return the first and the last of some sorted keys, each of which may occur many times."""
+        starts = np.flatnonzero(np.append(True, key_steps(keys)[0]))
+        first, last = (
+            keys.take(pa.array(at)) for at in (starts[:MOST_END_KEYS], starts[-MOST_END_KEYS:])
         )
-        return blocks
+        if self._text is not None:
+            first, last = (self._text.originals(some.to_numpy()) for some in (first, last))
+        return EndKeys.of(first, last, count)
 
     def _hold(self, keys: pa.Array, ordinals: np.ndarray) -> None:
         if len(keys):

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from lakesieve.errors import ErrorKind, UnsupportedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 Code = int | bytes
 """The code of one key, or of a bound."""
@@ -68,10 +68,12 @@ class KeyKind:
         encode: Returns codes that compare like the values, with the same nulls, or ``None`` if
             the values have another type.
         physical: How codes are stored: ``int64`` or ``bytes``.
+        decode: Returns the values of codes; ``None`` if the values are not known from the codes.
     """
 
     encode: Callable[[KeyType, pa.Array], pa.Array | None]
     physical: str = "int64"
+    decode: Callable[[KeyType, pa.Array], pa.Array] | None = None
 
 
 def encode_keys(key_type: KeyType, values: pa.Array | pa.ChunkedArray) -> pa.Array:
@@ -105,6 +107,28 @@ def encode_keys(key_type: KeyType, values: pa.Array | pa.ChunkedArray) -> pa.Arr
             hint="The column's type changed; build the index again.",
         )
     return codes
+
+
+def decode_keys(key_type: KeyType, codes: Sequence[Code]) -> pa.Array:
+    """Return the values of key codes: the opposite of :func:`encode_keys`.
+
+    The sign of zero and the bits of NaN are lost, and UUIDs stay text. Integers are ``int64`` and
+    floats ``float64``.
+
+    Args:
+        key_type: The type of the values.
+        codes: Integers or byte strings, all of one type.
+    """
+    decode = KINDS[key_type.kind].decode
+    if decode is None:
+        raise UnsupportedError(
+            f"Keys of kind {key_type.kind} cannot be turned into values again.",
+            kind=ErrorKind.UNSUPPORTED_TYPE,
+            hint="Ask Spark for the values.",
+        )
+    # a decimal that was widened may still have the codes of its narrow type
+    is_bytes = isinstance(codes[0], bytes) if codes else key_type.physical == "bytes"
+    return decode(key_type, pa.array(codes, pa.binary() if is_bytes else pa.int64()))
 
 
 def successor(code: Code) -> Code:
@@ -204,17 +228,51 @@ def _decimals(key_type: KeyType, values: pa.Array) -> pa.Array | None:
     return pc.if_else(values.is_valid(), wide, pa.scalar(None, pa.binary()))
 
 
+def _as_themselves(_: KeyType, codes: pa.Array) -> pa.Array:
+    return codes
+
+
+def _viewed(value_type: pa.DataType) -> Callable[[KeyType, pa.Array], pa.Array]:
+    """Return the decoder of values that are stored as their codes."""
+    return lambda _, codes: codes.cast(value_type)
+
+
+def _floats_of(_: KeyType, codes: pa.Array) -> pa.Array:
+    words = codes.to_numpy()
+    return pa.array((words ^ ((words >> 63) & np.int64(2**63 - 1))).view(np.float64))
+
+
+def _decimals_of(key_type: KeyType, codes: pa.Array) -> pa.Array:
+    value_type = pa.decimal128(max(key_type.precision, key_type.scale), key_type.scale)
+    numbers = [unscaled(code) if isinstance(code, bytes) else code for code in codes.to_pylist()]
+    data = b"".join(number.to_bytes(_WIDE_BYTES, "little", signed=True) for number in numbers)
+    return pa.Array.from_buffers(value_type, len(numbers), [None, pa.py_buffer(data)])
+
+
+def _strings_of(_: KeyType, codes: pa.Array) -> pa.Array:
+    try:
+        return codes.cast(pa.string())
+    except pa.ArrowInvalid as error:
+        raise UnsupportedError(
+            "A string of the index is not UTF-8.",
+            kind=ErrorKind.UNSUPPORTED_TYPE,
+            hint="Ask Spark for the values.",
+        ) from error
+
+
 KINDS: dict[str, KeyKind] = {
-    "boolean": KeyKind(encode=_booleans),
-    "integer": KeyKind(encode=_integers),
-    "float": KeyKind(encode=_floats),
-    "decimal": KeyKind(encode=_decimals),
-    "date": KeyKind(encode=_dates),
-    "timestamp": KeyKind(encode=_timestamps),
-    "timestamp_ntz": KeyKind(encode=_timestamps),
-    "timestamp_ns": KeyKind(encode=_timestamps),
-    "timestamp_ntz_ns": KeyKind(encode=_timestamps),
-    "string": KeyKind(encode=_bytes, physical="bytes"),
-    "binary": KeyKind(encode=_bytes, physical="bytes"),
+    "boolean": KeyKind(encode=_booleans, decode=_viewed(pa.bool_())),
+    "integer": KeyKind(encode=_integers, decode=_as_themselves),
+    "float": KeyKind(encode=_floats, decode=_floats_of),
+    "decimal": KeyKind(encode=_decimals, decode=_decimals_of),
+    "date": KeyKind(
+        encode=_dates, decode=lambda _, codes: codes.cast(pa.int32()).cast(pa.date32())
+    ),
+    "timestamp": KeyKind(encode=_timestamps, decode=_viewed(pa.timestamp("us", "UTC"))),
+    "timestamp_ntz": KeyKind(encode=_timestamps, decode=_viewed(pa.timestamp("us"))),
+    "timestamp_ns": KeyKind(encode=_timestamps, decode=_viewed(pa.timestamp("ns", "UTC"))),
+    "timestamp_ntz_ns": KeyKind(encode=_timestamps, decode=_viewed(pa.timestamp("ns"))),
+    "string": KeyKind(encode=_bytes, physical="bytes", decode=_strings_of),
+    "binary": KeyKind(encode=_bytes, physical="bytes", decode=_as_themselves),
 }
 """All kinds of keys by name. Stored indexes contain these names."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pyarrow as pa
 
@@ -39,9 +41,30 @@ def sort_pairs(keys: pa.Array, ordinals: np.ndarray) -> tuple[pa.Array, np.ndarr
     return _ranked(keys, ordinals, *bytewise_order(keys))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PairText:
+    """The text code of some pairs, under which different keys have different codes.
+
+    Args:
+        code: The text code.
+        keys: The keys of all pairs, ``binary``.
+        codes: The text codes of these keys.
+    """
+
+    code: TextCode
+    keys: pa.Array
+    codes: np.ndarray
+
+    def originals(self, wanted: np.ndarray) -> pa.Array:
+        """Return the keys with some text codes, which ascend and are close to each other."""
+        near = np.flatnonzero((self.codes >= wanted[0]) & (self.codes <= wanted[-1]))
+        ascending, first = np.unique(self.codes[near], return_index=True)
+        return self.keys.take(pa.array(near[first[np.searchsorted(ascending, wanted)]]))
+
+
 def code_pairs(
     keys: pa.Array, ordinals: np.ndarray
-) -> tuple[pa.Array, np.ndarray, TextCode | None]:
+) -> tuple[pa.Array, np.ndarray, PairText | None]:
     """Sort pairs as :func:`sort_pairs` does, with text codes in place of byte strings if possible.
 
     Returns:
@@ -52,14 +75,14 @@ def code_pairs(
         return *sort_pairs(keys, ordinals), None
     text, codes, whole = TextCode.of(keys)
     if whole:
-        codes, units = _sort_ints(codes, ordinals)
-        return pa.array(codes), units, text
+        ascending, units = _sort_ints(codes, ordinals)
+        return pa.array(ascending), units, PairText(code=text, keys=keys, codes=codes)
     order, ascending = ascending_order(codes)
     first = _firsts(ascending)
     tied = np.flatnonzero(~first)
     if _are_equal(keys, order[tied], order[tied - 1]):
-        codes, units = _ranked_ints(ascending, ordinals[order], first)
-        return pa.array(codes), units, text
+        ascending, units = _ranked_ints(ascending, ordinals[order], first)
+        return pa.array(ascending), units, PairText(code=text, keys=keys, codes=codes)
     if _is_repetitive(keys):
         return *sort_pairs(keys, ordinals), None
     ordered = bytewise_order(keys, (codes, len(text.prefix) + len(text.alphabets)))

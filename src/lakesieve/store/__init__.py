@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from lakesieve.defaults import COMPACTION, RETAIN_COMMITS, SAFETY_AGE
 from lakesieve.store.cache import IN_ORDER_BYTES, BlockCache, shared_cache
+from lakesieve.store.certain_rows import certain_rows
 from lakesieve.store.clone import clone
 from lakesieve.store.compact import CompactionPolicy, compaction_changes, wants_compaction
 from lakesieve.store.index_references import IndexReference, references_to
 from lakesieve.store.index_store import IndexStore
+from lakesieve.store.known_keys import known_keys
 from lakesieve.store.log import changes_made
 from lakesieve.store.reader import IndexReader
 from lakesieve.store.repair import Repaired, repair
@@ -56,12 +58,14 @@ __all__ = [
     "Snapshot",
     "Vacuumed",
     "Verified",
+    "certain_rows",
     "changes_made",
     "clone",
     "compaction_changes",
     "conflicts",
     "file_bounds",
     "key_sample",
+    "known_keys",
     "references_to",
     "repair",
     "shared_cache",

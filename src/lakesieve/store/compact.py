@@ -15,8 +15,9 @@ import pyarrow.compute as pc
 from lakesieve.defaults import COMPACTION
 from lakesieve.errors import ErrorKind, InvalidInputError, corrupt
 from lakesieve.format import catalogue_id
-from lakesieve.sieve import merge_streams, successor
+from lakesieve.sieve import KnownKeys, merge_streams, successor
 from lakesieve.store.cache import BlockCache
+from lakesieve.store.known_keys import known_keys
 from lakesieve.store.segment_loader import SegmentLoader
 from lakesieve.store.snapshot import Changes
 from lakesieve.store.staging import stage_catalogue, stage_segment
@@ -205,12 +206,22 @@ def _merged_blocks(
     opened = [loader.segment(entry) for entry in segments]
     # a promoted column has keys of both physical types, and a segment holds only one of them
     for physical in ("int64", "bytes"):
-        chains = _chains([segment for segment in opened if segment.physical == physical])
-        yield from merge_streams(
+        mine = [segment for segment in opened if segment.physical == physical]
+        known = KnownKeys.joined(
+            known_keys(loader, segment.entry, ordinals[segment.entry.catalogue] >= 0)
+            for segment in mine
+        )
+        chains = _chains(mine)
+        merged = merge_streams(
             [_blocks(loader, chain) for chain in chains],
             [ordinals[chain[0].entry.catalogue] for chain in chains],
             max_ordinals=max_ordinals,
         )
+        for blocks in merged:
+            low, high = blocks.bounds
+            # the bound of byte strings is above all keys already
+            end = high if isinstance(high, bytes) else high + 1
+            yield replace(blocks, ends=known.within(low, end))
 
 
 def _chains(opened: Sequence[OpenedSegment]) -> list[list[OpenedSegment]]:

@@ -192,7 +192,9 @@ class IndexReader:
                 row_keys, last_group = _in_words(keys)
             for entry in row.entries:
                 start, end = _between(row_keys, entry.key_min, entry.key_max)
-                for at, offsets, ordinals in self._segment_points(entry, row_keys, start, end):
+                for at, offsets, ordinals in segment_points(
+                    self.loader, entry, row_keys, start, end
+                ):
                     which = np.repeat(
                         at if last_group is None else last_group[at], np.diff(offsets)
                     )
@@ -227,35 +229,40 @@ class IndexReader:
                 by_catalogue.setdefault(entry.catalogue, []).append((which, ordinals))
         return _merged(by_catalogue)
 
-    def _segment_points(
-        self, entry: SegmentEntry, keys: pa.Array, start: int, end: int
-    ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Yield the results of one segment, row group by row group: key indices and their sets."""
-        if start == end:
-            return
-        opened = self.loader.segment(entry)
-        segment_keys = keys.slice(start, end - start)
-        at, codes = np.arange(len(segment_keys)), None
-        if opened.footer.bytewise:
-            groups = _predecessors(segment_keys, opened.firsts)
+
+def segment_points(
+    loader: SegmentLoader, entry: SegmentEntry, keys: pa.Array, start: int, end: int
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Look up the ascending keys from ``start`` to ``end`` in one segment, row group by row group.
+
+    Yields:
+        Indices of keys, the offsets of their sets, and the sets one after the other.
+    """
+    if start == end:
+        return
+    opened = loader.segment(entry)
+    segment_keys = keys.slice(start, end - start)
+    at, codes = np.arange(len(segment_keys)), None
+    if opened.footer.bytewise:
+        groups = _predecessors(segment_keys, opened.firsts)
+    else:
+        if opened.footer.text is None:
+            codes = segment_keys.to_numpy()
         else:
-            if opened.footer.text is None:
-                codes = segment_keys.to_numpy()
-            else:
-                codes, is_known, _ = opened.footer.text.encode(segment_keys)
-                at = np.flatnonzero(is_known)
-                codes = codes[at]
-            groups = np.searchsorted(opened.firsts, codes, side="right") - 1
-        groups = np.maximum(groups, 0)
-        bounds = np.flatnonzero(np.diff(groups, prepend=-1))
-        stretches = itertools.pairwise([*bounds.tolist(), len(at)])
-        row_groups = self.loader.row_groups(opened, groups[bounds].tolist())
-        for (first, last), (_, blocks) in zip(stretches, row_groups, strict=True):
-            if codes is None:
-                offsets, ordinals = lookup_points(blocks, segment_keys.slice(first, last - first))
-            else:
-                offsets, ordinals = lookup_codes(blocks, codes[first:last])
-            yield at[first:last] + start, offsets, ordinals
+            codes, is_known, _ = opened.footer.text.encode(segment_keys)
+            at = np.flatnonzero(is_known)
+            codes = codes[at]
+        groups = np.searchsorted(opened.firsts, codes, side="right") - 1
+    groups = np.maximum(groups, 0)
+    bounds = np.flatnonzero(np.diff(groups, prepend=-1))
+    stretches = itertools.pairwise([*bounds.tolist(), len(at)])
+    row_groups = loader.row_groups(opened, groups[bounds].tolist())
+    for (first, last), (_, blocks) in zip(stretches, row_groups, strict=True):
+        if codes is None:
+            offsets, ordinals = lookup_points(blocks, segment_keys.slice(first, last - first))
+        else:
+            offsets, ordinals = lookup_codes(blocks, codes[first:last])
+        yield at[first:last] + start, offsets, ordinals
 
 
 def _merged(

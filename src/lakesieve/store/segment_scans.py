@@ -94,14 +94,26 @@ def shared_keys(
         several = np.diff(counted[blocks.offsets]) > 1
         if not several.any():
             continue
-        at = pa.array(np.flatnonzero(several))
-        lows = _decoded(blocks, blocks.keys.take(at))
-        highs = _decoded(blocks, _ends(opened, number, blocks).take(at))
-        if number + 1 == len(opened.firsts) and several[-1]:
-            last = pa.array([_above(entry.key_max)], lows.type)
-            highs = pa.concat_arrays([highs[:-1], last])
+        lows, highs = block_bounds(opened, number, blocks, np.flatnonzero(several))
         ordinals = distinct(blocks.ordinals[np.repeat(several, np.diff(blocks.offsets))])
         yield lows, highs, ordinals[live[ordinals]]
+
+
+def block_bounds(
+    opened: OpenedSegment, number: int, blocks: Blocks, chosen: np.ndarray
+) -> tuple[pa.Array, pa.Array]:
+    """Return the half-open ranges of keys of some blocks of a row group; null is above all codes.
+
+    ``chosen`` are the positions of the blocks.
+    """
+    at = pa.array(chosen)
+    lows = _decoded(blocks, blocks.keys.take(at))
+    highs = _decoded(blocks, _ends(opened, number, blocks).take(at))
+    is_last = chosen == len(blocks) - 1
+    if number + 1 == len(opened.firsts) and is_last.any():
+        last = pa.scalar(_above(opened.entry.key_max), lows.type)
+        highs = pc.if_else(pa.array(is_last), last, highs)
+    return lows, highs
 
 
 def _ends(opened: OpenedSegment, number: int, blocks: Blocks) -> pa.Array:

@@ -53,6 +53,14 @@ class CountsDeletes(Protocol):
 
 
 @runtime_checkable
+class KnowsRowDeletes(Protocol):
+    """A table whose metadata says whether it has row-level deletes."""
+
+    def has_row_deletes(self, version: TableVersion) -> bool:
+        """Return whether some rows of a version's data files may be deleted."""
+
+
+@runtime_checkable
 class HasFileStatistics(Protocol):
     """A table whose metadata has bounds or partition values of data files."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pyarrow.compute as pc
+
 from lakesieve.tables.contract import TableVersion
 from lakesieve.tables.delta.log import DeltaLog
 from lakesieve.tables.delta.logged_paths import absolute_paths
@@ -146,6 +148,10 @@ class DeltaReader(FolderReader):
         """Return the data files of a version with absolute paths."""
         live = self._numbered(int(str(version.id))).live
         return live.set_column(0, "path", absolute_paths(live.column("path"), self._root))
+
+    def has_row_deletes(self, version: TableVersion) -> bool:
+        """Return whether a data file of a version has a deletion vector."""
+        return bool(pc.any(pc.not_equal(self._live(version).column("vector"), "")).as_py())
 
     def file_statistics(self, version: TableVersion) -> FileStatistics:
         """Return the statistics and partition values of the log, see :class:`HasFileStatistics`."""

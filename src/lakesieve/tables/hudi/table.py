@@ -299,6 +299,10 @@ class HudiReader(FolderReader):
             "files_added": len(based),
         }
 
+    def has_row_deletes(self, version: TableVersion) -> bool:  # noqa: ARG002 - of no version
+        """Return false: only slices with log files have deletes, and these are not indexable."""
+        return False
+
     def file_statistics(self, version: TableVersion) -> FileStatistics:  # noqa: ARG002 - of none
         """Return no statistics: values of partitions depend on the table's key generator."""
         return unread_statistics(UNREAD)

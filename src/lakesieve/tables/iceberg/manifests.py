@@ -62,6 +62,18 @@ def live_files(snapshot: Mapping[str, Any], options: StorageOptions, name: str) 
     return files
 
 
+def has_delete_files(snapshot: Mapping[str, Any], options: StorageOptions, name: str) -> bool:
+    """Return whether a snapshot may have delete files. Only its manifest list is read.
+
+    Raises:
+        UnsupportedError: The snapshot is written as only the oldest writers did.
+        StorageError: The manifest list cannot be read.
+    """
+    with _readable(name):
+        listed = _manifests_by(options).listed(_list_of(snapshot, name))
+    return any(one.content != DATA and one.has_live_files for one in listed)
+
+
 def metrics_of_files(
     snapshot: Mapping[str, Any],
     specs: Mapping[int, Sequence[Mapping[str, Any]]],

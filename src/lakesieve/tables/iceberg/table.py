@@ -11,6 +11,7 @@ from lakesieve.tables.iceberg.catalogs import no_pyiceberg
 from lakesieve.tables.iceberg.manifests import (
     FILES_SCHEMA,
     data_files,
+    has_delete_files,
     live_files,
     metrics_of_files,
 )
@@ -131,6 +132,12 @@ class IcebergReader:
             return None
         files, equality, positions = map(int, counts)
         return DeleteCounts(files=files, equality=equality, positions=positions)
+
+    def has_row_deletes(self, version: TableVersion) -> bool:
+        """Return whether a version has delete files, from its manifest list."""
+        if version.id is None:
+            return False
+        return has_delete_files(self._snapshot(version), self._options, self.name)
 
     def live_files(self, version: TableVersion) -> pa.Table:
         """Return the data files of a version, from its manifests.

@@ -272,6 +272,10 @@ class ParquetReader(FolderReader):
         """Return the files. ``records`` is null; ``path`` ends with size and modification time."""
         return identified(self._identified_files())
 
+    def has_row_deletes(self, version: TableVersion) -> bool:  # noqa: ARG002 - of no version
+        """Return false: such tables have no row-level deletes."""
+        return False
+
     def file_statistics(self, version: TableVersion) -> FileStatistics | None:
         """Return the partition values in the names of folders, see :class:`HasFileStatistics`."""
         is_named = self._session is not None and self._session.is_named
