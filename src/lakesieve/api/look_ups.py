@@ -212,7 +212,7 @@ def find_files(
     access = access_of(spark, catalog, warehouse, timezone)
     opened = access.open_table(table)
     indexes, reasons = access.indexes(opened, location)
-    return find(opened, indexes, reasons, predicate, version, timezone=access.timezone())
+    return find(opened, indexes, reasons, predicate, version, access=access)
 
 
 def repair_index(

@@ -24,6 +24,7 @@ from lakesieve.predicate import (
     rows_where,
     to_sql,
 )
+from lakesieve.predicate.expression import And
 from lakesieve.predicate.given import expression_of
 from lakesieve.tables.arrow_schema import arrow_schema
 from lakesieve.tables.contract import HasFileStatistics
@@ -32,6 +33,7 @@ from lakesieve.tables.statistics import MOST_FILES, restricted_fields
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from lakesieve.index.access import TableAccess
     from lakesieve.index.judged_files import JudgedFiles
     from lakesieve.index.opened import OpenedIndex
     from lakesieve.predicate import Expr
@@ -152,7 +154,7 @@ def find(
     predicate: str | Any,
     version: str | int | None = None,
     *,
-    timezone: str = "UTC",
+    access: TableAccess,
 ) -> FileMatches:
     """Return the data files of a version that can hold a row for which the predicate is true.
 
@@ -162,7 +164,10 @@ def find(
     """
     resolved = table.version(version)
     columns = table.columns(resolved)
+    timezone = access.timezone()
     expression = expression_of(predicate, lambda: arrow_schema(columns, uuids=pa.uuid()))
+    if any(index.definition.expression is not None for index in indexes):
+        expression = _with_expressions(expression, table, resolved, predicate, access)
     files = table.live_files(resolved)
     live = files.column("path")
     matches = matching_files(
@@ -179,9 +184,27 @@ def find(
         table=table.name,
         predicate=str(predicate),
         indexes=matches.planned.plan.used,
-        condition=to_sql(matches.planned.row_filter, column_types(columns)),
+        condition=to_sql(
+            matches.planned.row_filter,
+            column_types(columns),
+            expressions=matches.planned.expressions,
+        ),
         **_in_rows(matches, files),
     )
+
+
+def _with_expressions(
+    expression: Expr,
+    table: TableReader,
+    version: TableVersion,
+    predicate: str | Any,
+    access: TableAccess,
+) -> Expr:
+    """Add what an engine understands of a predicate. Both are true of every row that is wanted."""
+    if access.engine_condition is None or not isinstance(predicate, str):
+        return expression
+    understood = access.engine_condition(table, version, predicate)
+    return expression if understood is None else And(args=(expression, understood))
 
 
 def _in_rows(matches: MatchingFiles, files: pa.Table) -> dict[str, Any]:

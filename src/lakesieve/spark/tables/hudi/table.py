@@ -113,7 +113,7 @@ class HudiTable:
         whole = self._read(version.id, **{RAW_READ: read.option})
         self._check_columns(whole, read.columns)
         file = hadoop_path(F.input_file_name())
-        rows = whole.select(*raw_columns(read, "_metadata.row_index", file))
+        rows = whole.select(*raw_columns(whole, read, "_metadata.row_index", file))
         total = pc.sum(self.reader.live_files(version).column("size")).as_py() or 0
         return in_larger_tasks(rows, read, total)
 
@@ -123,7 +123,8 @@ class HudiTable:
         A commit in between may have changed them. Then their values would get a wrong identity.
         """
         current = hudi_columns(str(self._call("schema", self._leaf(rows))))
-        changed = [column for column in columns if current.get(column.path) != column]
+        plain = [source for column in columns for source in (column.sources or (column,))]
+        changed = [column for column in plain if current.get(column.path) != column]
         if changed:
             raise UnsupportedError(
                 f"{self._name} now reads the column {'.'.join(changed[0].path)} in another way.",
