@@ -12,7 +12,7 @@ STAMPS := .venv/.complete .venv-3.5/.complete
 ARGS ?=
 SESSIONS ?=
 TESTS_3_5 := advisor/test_logs deletes/test_read \
-  rows/test_planned_rows $(addprefix test_,contract many_files spark_versions)
+  rows/test_planned_rows $(addprefix test_,contract expressions many_files spark_versions)
 # make soak runs the versions that are neither the default nor the oldest one
 TESTS_OTHER := $(addprefix test_,contract spark_versions)
 TESTS_4.0 := rows/test_iceberg_rows rows/test_planned_rows rows/test_row_ranges test_restarts test_branches advisor/test_logs deletes/test_read deletes/test_differential test_many_files

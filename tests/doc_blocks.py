@@ -24,7 +24,10 @@ PAGES = {
         ("docs/equality-deletes.md", "docs/keys.md", "docs/operations.md", "docs/api.md"),
         "tests/spark/test_doc_blocks.py",
     ),
-    "docs/maintain.md": "tests/spark/test_doc_blocks.py",
+    **dict.fromkeys(
+        ("docs/maintain.md", "docs/expressions.md"),
+        "tests/spark/test_doc_blocks.py",
+    ),
     "docs/tutorial.md": "tests/spark/test_tutorial.py",
     **dict.fromkeys(
         ("docs/pyiceberg.md", "docs/polars.md", "docs/duckdb.md"), "tests/engines/test_docs.py"

@@ -29,7 +29,7 @@ def request(*scans: dict[str, Any], seconds: float = 10, **more: object) -> str:
         more: Other fields, or other values of them.
     """
     numbered = [scan | {"id": number} for number, scan in enumerate(scans)]
-    fields = {"version": 1, "seconds": seconds, "memory": 1 << 28, "catalogues": []}
+    fields = {"version": 2, "seconds": seconds, "memory": 1 << 28, "catalogues": []}
     return json.dumps(fields | {"scans": numbered} | more)
 
 
@@ -118,14 +118,14 @@ class Engine:
 
     def _answer(self, text: str) -> dict[str, Any]:
         answer: dict[str, Any] = json.loads(self._ask(text))
-        assert answer["version"] == 1
+        assert answer["version"] == 2
         assert "refusal" not in answer, answer
         return answer
 
     def _fetch(self, ticket: str, name: str, files: int) -> None:
         digests = self._catalogues.setdefault(name, [])
         while len(digests) < files:
-            more = {"version": 1, "ticket": ticket, "catalogue": name, "from": len(digests)}
+            more = {"version": 2, "ticket": ticket, "catalogue": name, "from": len(digests)}
             data = base64.b64decode(self._answer(json.dumps(more))["digests"])
             assert data
             digests += [data[at : at + DIGEST] for at in range(0, len(data), DIGEST)]

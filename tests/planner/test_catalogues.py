@@ -27,7 +27,7 @@ def answer_of(planner: Planner, table: str, known: dict[str, bytes]) -> dict[str
     for name, files in answer["scans"][0]["catalogues"][0]:
         digests = known.get(name, b"")
         while len(digests) < files * DIGEST_BYTES:
-            following = {"version": 1, "ticket": answer["ticket"], "catalogue": name}
+            following = {"version": 2, "ticket": answer["ticket"], "catalogue": name}
             following |= {"from": len(digests) // DIGEST_BYTES}
             result = json.loads(planner.answer(json.dumps(following)))["digests"]
             assert result
@@ -64,7 +64,7 @@ def test_digests_that_are_gone_are_refused(tmp_path: Path) -> None:
     answer = answer_of(planner, table, {})
     ((name, _),) = answer["scans"][0]["catalogues"][0]
     for ticket, catalogue in ((answer["ticket"], name), ("none", name)):
-        wanted = {"version": 1, "ticket": ticket, "catalogue": catalogue, "from": 0}
+        wanted = {"version": 2, "ticket": ticket, "catalogue": catalogue, "from": 0}
         refused = json.loads(planner.answer(json.dumps(wanted)))
         assert refused["refusal"]["code"] == "internal-error"
         assert "digests" not in refused

@@ -41,8 +41,8 @@ class ListedTable:
 
         paths = self.reader.live_files(version).column("path").to_pylist()[:: read.stride]
         file = hadoop_path(F.col("_metadata.file_path"))
-        columns = raw_columns(read, "_metadata.row_index", file)
-        return self._spark.read.parquet(*paths).select(*columns)
+        rows = self._spark.read.parquet(*paths)
+        return rows.select(*raw_columns(rows, read, "_metadata.row_index", file))
 
     def rows(self, version: TableVersion) -> DataFrame:
         """Return the rows of a version."""

@@ -223,15 +223,8 @@ def find_files(
     access = access_of(spark, catalog, warehouse, timezone)
     opened = access.open_table(table)
     indexes, reasons = access.indexes(opened, location)
-    return find(
-        opened,
-        indexes,
-        reasons,
-        predicate,
-        version,
-        timezone=access.timezone(),
-        order=given_order(order_by, limit),
-    )
+    order = given_order(order_by, limit)
+    return find(opened, indexes, reasons, predicate, version, access=access, order=order)
 
 
 def repair_index(

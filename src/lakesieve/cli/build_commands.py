@@ -53,6 +53,7 @@ RowsPerBlock = Annotated[
         "create lake.tpch.lineitem --index l_partkey --index l_shipdate,l_suppkey",
         'create lake.tpch.lineitem l_suppkey --budget "2 bits" --absent-hits 0.01',
         "create lake.tpch.lineitem l_partkey --rows-per-block 20000 --replace",
+        'create lake.tpch.lineitem "l_orderkey % 100" --name by_hundreds',
     ),
     more="tutorial.md",
 )
@@ -60,7 +61,8 @@ def create(
     run: Run,
     table: TableName,
     columns: Annotated[
-        list[str] | None, argument("COLUMN...", "Columns of the index, in order.")
+        list[str] | None,
+        argument("COLUMN...", "Columns of the index in order, or one expression."),
     ] = None,
     *,
     index: MoreIndexes = None,
@@ -85,7 +87,7 @@ def create(
         bool, option("Only estimate what the index costs and saves, by trials.", "--dry-run")
     ] = False,
 ) -> IndexInfo | list[IndexInfo] | IndexEstimate | list[IndexEstimate]:
-    """Build an index of one or several columns over all data files of a table.
+    """Build an index of columns or of an expression over all data files of a table.
 
     An index of several columns answers conditions on the first column, on the first two, and so
     on. All indexes of one command are built in one scan; if one fails, the others are still built.
@@ -146,12 +148,19 @@ def _check(
 
     def check(table: TableReader) -> None:
         from lakesieve.index.access import without_engine
-        from lakesieve.index.definition import default_name, define, key_columns
+        from lakesieve.index.definition import (
+            default_name,
+            define,
+            expression_of_keys,
+            key_columns,
+        )
 
         version = table.version()
         for columns in wanted:
             index = name or default_name(columns)
-            define(table, key_columns(table, version, columns), index, **settings)
+            # whether an expression can be a key is known to Spark alone
+            if expression_of_keys(table, version, columns) is None:
+                define(table, key_columns(table, version, columns), index, **settings)
             if new:
                 without_engine(**run.catalogs()).new_storage(table, index, run.location)
 

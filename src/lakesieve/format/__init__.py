@@ -16,7 +16,9 @@ from lakesieve.format.entries import (
     CatalogueEntry,
     IndexDefinition,
     KeyColumn,
+    KeyExpression,
     SegmentEntry,
+    SourceColumn,
 )
 from lakesieve.format.segment import (
     RowGroup,
@@ -37,10 +39,12 @@ __all__ = [
     "Commit",
     "IndexDefinition",
     "KeyColumn",
+    "KeyExpression",
     "Origin",
     "RowGroup",
     "SegmentEntry",
     "SegmentFooter",
+    "SourceColumn",
     "Unit",
     "catalogue_id",
     "decode_catalogue",

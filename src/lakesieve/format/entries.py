@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
 import re
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Self
@@ -20,6 +21,9 @@ INDEX_KIND = "sieve"
 
 ROWS_KIND = "sieve-rows"
 """The kind of an index of row blocks, which earlier versions refuse."""
+
+EXPRESSION_KIND = "sieve-expression"
+"""The kind of an index whose key is an expression. Earlier versions refuse it."""
 
 _SEGMENT = re.compile(r"segments/[0-9a-f]{40}\.sieve")
 _CATALOGUE = re.compile(r"files/[0-9a-f]{40}\.parquet")
@@ -59,15 +63,58 @@ class KeyColumn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SourceColumn:
+    """A column that an expression reads, as it was when the index was created."""
+
+    field_id: int
+    name: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyExpression:
+    """An expression over columns whose values are the keys of an index.
+
+    Args:
+        sql: The expression as the user wrote it.
+        tree: The expression as JSON with columns by field id, in the form that the specification
+            describes. Expressions with the same tree have the same values.
+        columns: The columns that it reads.
+    """
+
+    sql: str
+    tree: str
+    columns: tuple[SourceColumn, ...]
+
+    @property
+    def field_id(self) -> int:
+        """The identity of the expression among the fields of the table."""
+        return int.from_bytes(hashlib.sha256(self.tree.encode()).digest()[:8], "big") >> 1
+
+    @classmethod
+    def from_json(cls, document: dict[str, Any]) -> Self:
+        """Parse an expression."""
+        plain = dict(document)
+        sources = plain.pop("columns")
+        columns = tuple(SourceColumn(**checked(SourceColumn, column)) for column in sources)
+        if not columns:
+            raise ValueError("its expression has no columns")
+        return cls(**checked(cls, plain, skip={"columns"}), columns=columns)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class IndexDefinition:
     """What is indexed. It is written once, in the first commit.
 
     Args:
+        columns: The key columns. If the key is an expression, the only element describes its value:
+            ``field_id`` is that of the expression, ``name`` its SQL text.
         budget: Limit of the size or of false files, such as ``2 bits``; empty for exact blocks.
         absent_hits: Share of absent keys that may find a data file.
         compaction: How many deltas may exist before they are merged, or ``auto``.
         borrowed_roots: For a clone: the roots of other indexes that hold objects of this index.
         rows_per_block: Rows of a block; 0 for an index of whole data files.
+        expression: The expression whose values are the keys; ``None`` if columns are the keys.
     """
 
     name: str
@@ -82,6 +129,14 @@ class IndexDefinition:
     compaction: str = COMPACTION
     borrowed_roots: tuple[str, ...] = ()
     rows_per_block: int = 0
+    expression: KeyExpression | None = None
+
+    @property
+    def kind(self) -> str:
+        """The kind of the index, by which a reader knows whether it understands the definition."""
+        if self.expression is not None:
+            return EXPRESSION_KIND
+        return ROWS_KIND if self.rows_per_block else INDEX_KIND
 
     @property
     def unit(self) -> Unit:
@@ -91,10 +146,12 @@ class IndexDefinition:
     def to_json(self) -> dict[str, Any]:
         """Return the definition as a JSON object."""
         document = asdict(self)
-        if not self.rows_per_block:
-            # as versions before row blocks wrote and read it
-            del document["rows_per_block"]
-        return document | {"kind": ROWS_KIND if self.rows_per_block else INDEX_KIND}
+        # each kind as the versions before the next kind wrote and read it
+        if self.expression is None:
+            del document["expression"]
+            if not self.rows_per_block:
+                del document["rows_per_block"]
+        return document | {"kind": self.kind}
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Self:
@@ -105,12 +162,17 @@ class IndexDefinition:
         _check_kind(kind)
         if kind == INDEX_KIND:
             plain = {"rows_per_block": 0} | plain
+        given = plain.pop("expression") if kind == EXPRESSION_KIND else None
+        expression = None if given is None else KeyExpression.from_json(given)
         columns = tuple(KeyColumn(**checked(KeyColumn, column)) for column in plain.pop("columns"))
-        read = cls(**checked(cls, plain, skip={"columns"}), columns=columns)
+        rest = checked(cls, plain, skip={"columns", "expression"})
+        read = cls(**rest, columns=columns, expression=expression)
         if not columns or not 0 < read.absent_hits <= 1:
             raise ValueError("it has no columns, or absent_hits is not above 0 and at most 1")
-        if bool(read.rows_per_block) != (kind == ROWS_KIND):
-            raise ValueError(f"rows_per_block of the kind {kind} is {read.rows_per_block}")
+        if kind != read.kind:
+            raise ValueError(f"its fields are not those of the kind {kind}")
+        if expression and [column.field_id for column in columns] != [expression.field_id]:
+            raise ValueError("its key is not its expression")
         return read
 
 
@@ -203,10 +265,10 @@ def _check_kind(kind: Any) -> None:
     """Refuse an index of a kind that only a newer version of lakesieve knows."""
     if not isinstance(kind, str):
         raise ValueError(f"the kind is {kind!r}")
-    if kind not in (INDEX_KIND, ROWS_KIND):
+    if kind not in (INDEX_KIND, ROWS_KIND, EXPRESSION_KIND):
         raise IndexFormatError(
             f"The index has the kind {kind!r}; this version of lakesieve reads only "
-            f"{INDEX_KIND!r} and {ROWS_KIND!r}.",
+            f"{INDEX_KIND!r}, {ROWS_KIND!r} and {EXPRESSION_KIND!r}.",
             kind=ErrorKind.TOO_NEW,
             hint="Upgrade lakesieve. Queries read every file until then.",
         )

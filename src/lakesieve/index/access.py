@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
     from lakesieve.index.opened import OpenedIndex
     from lakesieve.index.reasons import Reason
+    from lakesieve.predicate import Expr
     from lakesieve.storage import Storage, StorageOptions
-    from lakesieve.tables import TableReader
+    from lakesieve.tables import TableReader, TableVersion
 
     FileIo: TypeAlias = Callable[[], Mapping[str, str]]
 
@@ -32,11 +33,14 @@ class TableAccess:
         options: Returns the storage options of a location, given the properties of the table's own
             file IO, if it has any.
         timezone: The time zone of timestamps that are written without one.
+        engine_condition: Returns SQL text as the condition that an engine evaluates above a scan of
+            a version, or ``None``. Only an engine understands expressions.
     """
 
     open_table: Callable[[str], TableReader]
     options: Callable[[FileIo | None], StorageOptions]
     timezone: Callable[[], str]
+    engine_condition: Callable[[TableReader, TableVersion, str], Expr | None] | None = None
 
     def roots(self, table: TableReader, location: str | None = None) -> list[Storage]:
         """Return the folders that may hold indexes of a table, its own folder first."""

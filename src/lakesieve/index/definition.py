@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError, UnsupportedError
 from lakesieve.format import IndexDefinition, KeyColumn
+from lakesieve.index.expressions import expression_column
 from lakesieve.sieve import MAX_COLUMNS, Budget
 from lakesieve.store import CompactionPolicy
 from lakesieve.tables.names import parse_path
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from lakesieve.tables import Column, TableReader, TableVersion
 
 _LONGEST_NAME = 128
+_QUOTED = re.compile(r"`[^`]*`")
+# characters that are in expressions and, without backquotes, in no usual name of a column
+_OF_EXPRESSIONS = re.compile(r"[()+*/%|&^~<>=!\[\]:,'\"-]")
 
 
 def column_names(columns: str | Iterable[str]) -> tuple[str, ...]:
@@ -46,6 +50,14 @@ def key_columns(
             "table work together.",
         )
     table_columns = table.columns(version)
+    for name in names:
+        if is_expression(table_columns, name):
+            raise UnsupportedError(
+                f"{name} is an expression, and not a column of {table.name}.",
+                kind=ErrorKind.UNSUPPORTED_TYPE,
+                hint="An expression can only be the key of an index, as its only key; name columns "
+                "here.",
+            )
     keys = tuple(_key_column(table, table_columns, name) for name in names)
     fields = [column.field_id for column in keys]
     twice = [name for name, field in zip(names, fields, strict=True) if fields.count(field) > 1]
@@ -58,6 +70,44 @@ def key_columns(
     return keys
 
 
+def is_expression(known: Mapping[tuple[str, ...], Column], text: str) -> bool:
+    """Return whether a key is an expression: no column has this name, and it is none."""
+    if _OF_EXPRESSIONS.search(_QUOTED.sub("", text)) is None:
+        return False
+    return _named(known, text) is None
+
+
+def expression_of_keys(
+    table: TableReader, version: TableVersion, columns: str | Sequence[str]
+) -> str | None:
+    """Return the expression that is the only key of an index, or ``None`` if columns are the keys.
+
+    Raises:
+        UnsupportedError: An expression is one of several keys.
+    """
+    names = column_names(columns)
+    known = table.columns(version)
+    expressions = [name for name in names if is_expression(known, name)]
+    if expressions and len(names) > 1:
+        raise UnsupportedError(
+            f"The expression {expressions[0]} cannot be one of several keys of an index.",
+            kind=ErrorKind.UNSUPPORTED_TYPE,
+            hint="Create an index on the expression alone; several indexes of one table work "
+            "together.",
+        )
+    return expressions[0].strip() if expressions else None
+
+
+def _named(known: Mapping[tuple[str, ...], Column], wanted_name: str) -> Column | None:
+    """Return the column with a name, in which upper and lower case matter only if they must."""
+    by_name = {".".join(path): column for path, column in known.items()}
+    column = by_name.get(wanted_name)
+    if column is None:
+        folded = [c for n, c in by_name.items() if n.lower() == wanted_name.lower()]
+        column = folded[0] if len(folded) == 1 else None
+    return column
+
+
 def _key_column(
     table: TableReader, known: Mapping[tuple[str, ...], Column], wanted_name: str
 ) -> Column:
@@ -65,10 +115,7 @@ def _key_column(
     column = by_name.get(wanted_name)
     if column is None and "`" in wanted_name:
         wanted_name = ".".join(parse_path(wanted_name))
-        column = by_name.get(wanted_name)
-    if column is None:
-        folded = [c for n, c in by_name.items() if n.lower() == wanted_name.lower()]
-        column = folded[0] if len(folded) == 1 else None
+    column = column or _named(known, wanted_name)
     if column is None:
         for name, outer in by_name.items():
             if outer.type in {"list", "map"} and wanted_name.startswith(f"{name}."):
@@ -104,7 +151,11 @@ def default_name(columns: Sequence[str]) -> str:
     Characters that a folder's name cannot have, such as blanks and backquotes, become ``_``.
     """
     plain = "_".join(column.replace("`", "") for column in columns)
-    return re.sub(r"[^A-Za-z0-9_.\-]+", "_", plain).lstrip(".")[:_LONGEST_NAME]
+    name = re.sub(r"[^A-Za-z0-9_.\-]+", "_", plain)
+    if len(columns) == 1 and _OF_EXPRESSIONS.search(columns[0]) and "`" not in columns[0]:
+        # the parentheses of a call leave nothing behind
+        name = name.strip("_") or name
+    return name.lstrip(".")[:_LONGEST_NAME]
 
 
 def define(
@@ -147,6 +198,7 @@ def define(
         absent_hits=float(absent_hits),
         compaction=compaction,
         rows_per_block=rows_per_block,
+        expression=columns[0].expression,
     )
 
 
@@ -178,6 +230,13 @@ def indexed_columns(
         The columns, or ``None`` if one is missing or has another type.
     """
     columns = table.columns(version)
+    if definition.expression is not None:
+        try:
+            return (expression_column(definition, columns),)
+        except UnsupportedError:
+            if strict:
+                raise
+            return None
     by_id: dict[int, Column] = {c.field_id: c for c in columns.values()}
     types = {".".join(path): column.type for path, column in columns.items()}
     found_columns = []

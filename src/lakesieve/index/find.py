@@ -35,6 +35,7 @@ from lakesieve.tables.statistics import MOST_FILES, restricted_fields
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from lakesieve.index.access import TableAccess
     from lakesieve.index.judged_files import JudgedFiles
     from lakesieve.index.opened import OpenedIndex
     from lakesieve.index.row_order import RowOrder
@@ -177,7 +178,7 @@ def find(
     predicate: str | Any | None,
     version: str | int | None = None,
     *,
-    timezone: str = "UTC",
+    access: TableAccess,
     order: RowOrder | None = None,
 ) -> FileMatches:
     """Return the data files of a version that can hold a row for which the predicate is true.
@@ -195,9 +196,12 @@ def find(
         )
     resolved = table.version(version)
     columns = table.columns(resolved)
+    timezone = access.timezone()
     expression: Expr = _EVERY_ROW
     if predicate is not None:
         expression = expression_of(predicate, lambda: arrow_schema(columns, uuids=pa.uuid()))
+    if any(index.definition.expression is not None for index in indexes):
+        expression = _with_expressions(expression, table, resolved, predicate, access)
     files = table.live_files(resolved)
     live = files.column("path")
     matches = matching_files(
@@ -221,9 +225,27 @@ def find(
         table=table.name,
         predicate=" ".join(str(part) for part in (predicate, order) if part is not None),
         indexes=matches.planned.plan.used,
-        condition=to_sql(matches.planned.row_filter, column_types(columns)),
+        condition=to_sql(
+            matches.planned.row_filter,
+            column_types(columns),
+            expressions=matches.planned.expressions,
+        ),
         **_in_rows(matches, files),
     )
+
+
+def _with_expressions(
+    expression: Expr,
+    table: TableReader,
+    version: TableVersion,
+    predicate: str | Any,
+    access: TableAccess,
+) -> Expr:
+    """Add what an engine understands of a predicate. Both are true of every row that is wanted."""
+    if access.engine_condition is None or not isinstance(predicate, str):
+        return expression
+    understood = access.engine_condition(table, version, predicate)
+    return expression if understood is None else And(args=(expression, understood))
 
 
 def _in_rows(matches: MatchingFiles, files: pa.Table) -> dict[str, Any]:

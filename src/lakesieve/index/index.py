@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError, UnsupportedError
 from lakesieve.index.access import needs_session, without_engine
 from lakesieve.index.definition import indexed_columns
+from lakesieve.index.expressions import refuse_expression
 from lakesieve.index.find import find
 from lakesieve.index.given_keys import GivenKeys
 from lakesieve.index.keys_in_order import KeysInOrder
@@ -125,7 +126,7 @@ class Index(KeysInOrder):
             (2, 10, 0)
         """
         opened = self._opened()
-        return find(self._table, [opened], [], predicate, version, timezone=self._access.timezone())
+        return find(self._table, [opened], [], predicate, version, access=self._access)
 
     def explain(self, predicate: str | Any, version: str | int | None = None) -> str:
         """Return the answer of :meth:`files`, as text for a person.
@@ -169,6 +170,7 @@ class Index(KeysInOrder):
             >>> index.contains([4711, 99_999]).absent.to_pylist()
             [False, True]
         """
+        refuse_expression(self._snapshot.definition, "contains")
         self._upkeep.check_table()
         table_version = self._table.version(version)
         columns = self._columns(table_version)

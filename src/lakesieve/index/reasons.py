@@ -43,6 +43,7 @@ class ReasonCode(StrEnum):
     PLANNING_TIMEOUT = "planning-timeout"
     PROTOCOL_MISMATCH = "protocol-mismatch"
     SCAN_UNSUPPORTED = "scan-unsupported"
+    SESSION_DIFFERS = "session-differs"
     SPARK_UNSUITED = "spark-unsuited"
     STATISTICS_UNREAD = "statistics-unread"
     WHOLE_FILES = "whole-files"
@@ -69,8 +70,8 @@ _WORDS: dict[ReasonCode, tuple[str, str]] = {
     ReasonCode.NO_USABLE_PREDICATE: (
         "no index can answer the condition",
         (
-            "Compare an indexed column itself with constants, or store the expression in a column "
-            "and index that column."
+            "Compare an indexed column itself with constants, or create an index on the "
+            "expression: lakesieve create TABLE EXPRESSION."
         ),
     ),
     ReasonCode.NOT_SELECTIVE: (
@@ -151,6 +152,13 @@ _WORDS: dict[ReasonCode, tuple[str, str]] = {
     ReasonCode.SCAN_UNSUPPORTED: (
         "files are not skipped in this kind of scan",
         "Read the table by its name, without a schema or options of the read.",
+    ),
+    ReasonCode.SESSION_DIFFERS: (
+        "the expression of an index may have another value in this session",
+        (
+            "Use the same settings as for the build, or create another index with the settings of "
+            "this session."
+        ),
     ),
     ReasonCode.SPARK_UNSUITED: (
         "this version of Spark lacks something that lakesieve needs",

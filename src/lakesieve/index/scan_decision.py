@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakesieve.index.definition import type_by_name
+from lakesieve.index.expression_conditions import Expressions
+from lakesieve.index.expressions import changed_source
 from lakesieve.index.judged_files import KeepLeaf, KeepNode, KeepTree, keeps_all
 from lakesieve.index.key_filters import UsableIndex, on_keys
 from lakesieve.index.reasons import READ_FAILURES, Reason, ReasonCode, broken_index
@@ -31,7 +33,7 @@ from lakesieve.predicate.expression import And, Not, Or, Unknown
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from lakesieve.format import KeyColumn
+    from lakesieve.format import KeyColumn, KeyExpression
     from lakesieve.index.opened import OpenedIndex
     from lakesieve.predicate import Expr, RowFilter
     from lakesieve.predicate.bind import BoundExpr
@@ -53,12 +55,14 @@ class ScanDecision:
         row_filter: The rows for which the expression is true, fields by id; keys of joins left out.
         usable: The indexes that fit the table.
         reasons: Why others do not, and what became of these.
+        expressions: The keys of indexes that are expressions, by their SQL text.
     """
 
     plan: KeepTree
     row_filter: RowFilter
     usable: tuple[UsableIndex, ...]
     reasons: tuple[Reason, ...]
+    expressions: Mapping[str, ColumnType]
 
 
 def plan(
@@ -88,16 +92,20 @@ def plan(
         visit: As for :func:`keep_tree`.
     """
     types = column_types(columns)
+    kinds = {c.field_id: (c.kind, c.scale) for c in columns.values()}
+    names = {".".join(path): column.type for path, column in columns.items()}
+    by_id = {column.field_id: column.type for column in columns.values()}
+    usable, unfit = usable_indexes(
+        indexes, kinds, table_uuid, types_by_name=names, types_by_id=by_id
+    )
+    expressions = Expressions.of(expression, usable, columns)
     bound, *bound_keys = (
-        bind(condition, types, timezone=timezone, strict=strict)
+        bind(condition, types, timezone=timezone, strict=strict, expressions=expressions.types)
         for condition in (expression, *keys)
     )
     row_filter, *of_keys = (rows_where(condition) for condition in (bound, *bound_keys))
     if first_rows is not None:
         row_filter = all_of([row_filter, first_rows])
-    kinds = {c.field_id: (c.kind, c.scale) for c in columns.values()}
-    names = {".".join(path): column.type for path, column in columns.items()}
-    usable, unfit = usable_indexes(indexes, kinds, table_uuid, types_by_name=names)
     truth = all_of([row_filter, *of_keys])
     unknown = _unknown_parts(bound)
     found = keep_tree(truth, usable, unknown=unknown, visit=visit)
@@ -108,7 +116,8 @@ def plan(
         plan=found,
         row_filter=row_filter,
         usable=tuple(usable),
-        reasons=(*unfit, *found.reasons),
+        reasons=(*unfit, *expressions.reasons, *found.reasons),
+        expressions=expressions.by_text,
     )
 
 
@@ -146,6 +155,7 @@ def usable_indexes(
     table_uuid: str,
     *,
     types_by_name: Mapping[str, str] | None = None,
+    types_by_id: Mapping[int, str] | None = None,
 ) -> tuple[list[UsableIndex], list[Reason]]:
     """Leave out the indexes that do not fit the table as it is read.
 
@@ -157,6 +167,8 @@ def usable_indexes(
         table_uuid: Identity of the table that is read.
         types_by_name: The type of each column by its name, for the reason why an index does not
             fit a column that has kept its name alone.
+        types_by_id: The type of each column by its field id. Without it, no index on an expression
+            is used.
     """
     types_by_name = types_by_name or {}
     usable: list[UsableIndex] = []
@@ -166,6 +178,14 @@ def usable_indexes(
         if definition.table_uuid != table_uuid:
             detail = f"{definition.name} was built for another table of this location"
             reasons.append(Reason(code=ReasonCode.OTHER_TABLE, detail=detail))
+            continue
+        if definition.expression is not None:
+            change = changed_source(definition.expression, types_by_id or {})
+            if change is None:
+                usable.append(UsableIndex(index=index, columns=definition.columns))
+            elif _is_noteworthy(definition.expression, types_by_id or {}, types_by_name):
+                detail = f"{definition.name}: {change}"
+                reasons.append(Reason(code=ReasonCode.TYPE_CHANGED, detail=detail))
             continue
         fitting: list[KeyColumn] = []
         for column in definition.columns:
@@ -179,6 +199,19 @@ def usable_indexes(
         if fitting:
             usable.append(UsableIndex(index=index, columns=tuple(fitting)))
     return usable, reasons
+
+
+def _is_noteworthy(
+    expression: KeyExpression, types_by_id: Mapping[int, str], types_by_name: Mapping[str, str]
+) -> bool:
+    """Return whether a reader should learn that columns of an expression have changed.
+
+    A scan that does not read these columns at all has no condition on the expression.
+    """
+    return any(
+        column.field_id in types_by_id or column.name in types_by_name
+        for column in expression.columns
+    )
 
 
 def _type_changed(name: str, column: KeyColumn, current: str) -> Reason:
@@ -257,8 +290,9 @@ def _no_predicate(indexes: Sequence[UsableIndex], unknown: Sequence[str]) -> Rea
     if not indexes:
         return Reason(code=ReasonCode.NO_INDEX, detail="")
     names = sorted({usable.columns[0].name for usable in indexes})
+    of_columns = {u.columns[0].name for u in indexes if u.index.definition.expression is None}
     details = []
-    for name in names:
+    for name in (name for name in names if name in of_columns):
         word = rf"(?<![\w.])`?{re.escape(name)}(?!\w)"
         for text in (text for text in unknown if re.search(word, text, re.IGNORECASE)):
             if re.search(rf"\w\([^()]*{word}", text, re.IGNORECASE):

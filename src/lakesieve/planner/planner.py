@@ -205,7 +205,9 @@ class Planner:
         joined = [Reason(code=ReasonCode.JOIN_KEYS, detail=text) for text in of_joins]
         result = unpruned(scan.id, [*reasons, *planned.reasons, *joined])
         result["indexes"] = list(planned.plan.used)
-        conditions = to_sql(planned.row_filter, column_types(columns))
+        conditions = to_sql(
+            planned.row_filter, column_types(columns), expressions=planned.expressions
+        )
         result["predicate"] = _predicate_text(conditions, of_joins)
         result["leading"] = _leading(planned.usable, columns)
         return result | _kept(planned.plan, known)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from lakesieve.index import Reason, ReasonCode
 
-PROTOCOL = 1
+PROTOCOL = 2
 """Version of the protocol that this planner speaks."""
 
 _DAY = 86_400.0

@@ -22,6 +22,7 @@ from lakesieve.predicate.expression import (
     Literal,
     Not,
     NullSafeEqual,
+    OnExpression,
     Or,
     StartsWith,
     Unknown,
@@ -36,9 +37,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnType:
-    """The type of a column, as far as predicates need it."""
+    """The type of a column or of an expression, as far as predicates need it."""
 
-    field_id: int
+    field_id: int  # of an expression, see `KeyExpression.field_id`
     kind: str  # key kind; for any other kind, conditions on the column are unknown
     scale: int = 0  # for decimals: digits after the point
     precision: int = 18  # for decimals: total number of digits
@@ -51,7 +52,7 @@ class ColumnType:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """A bound leaf: the values of one field that make it true, and those that make it false.
+    """A bound leaf: the values of a field or expression that make it true, and that make it false.
 
     Values in neither set make it null.
     """
@@ -74,20 +75,28 @@ def bind(
     *,
     timezone: str = "UTC",
     strict: bool,
+    expressions: Mapping[str, ColumnType] | None = None,
 ) -> BoundExpr:
     """Bind a predicate to a table's columns.
 
-    If ``strict``, an unknown column raises ``NotFoundError`` and an impossible literal raises
+    ``expressions`` are the expressions that are keys of indexes, by the tree of the condition. If
+    ``strict``, an unknown column raises ``NotFoundError`` and an impossible literal raises
     ``InvalidInputError``. Otherwise the condition becomes ``Unknown``.
     """
-    return _Binder(columns, timezone, strict=strict).bind(expr)
+    return _Binder(columns, timezone, expressions or {}, strict=strict).bind(expr)
 
 
 class _Binder:
     def __init__(
-        self, columns: Mapping[tuple[str, ...], ColumnType], timezone: str, *, strict: bool
+        self,
+        columns: Mapping[tuple[str, ...], ColumnType],
+        timezone: str,
+        expressions: Mapping[str, ColumnType],
+        *,
+        strict: bool,
     ) -> None:
         self._columns = columns
+        self._expressions = expressions
         self._timezone = timezone
         self._strict = strict
         self._folded: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
@@ -107,6 +116,8 @@ class _Binder:
                 return expr
             case Constant():
                 return expr
+            case OnExpression():
+                return self._on_expression(expr)
         column = self._column(expr.column)
         if column is None:
             return Unknown(text=".".join(expr.column))
@@ -121,6 +132,15 @@ class _Binder:
                     hint=unclear.hint,
                 ) from None
             return Unknown(text=f"{'.'.join(expr.column)} ({unclear.text})")
+
+    def _on_expression(self, expr: OnExpression) -> BoundExpr:
+        value = self._expressions.get(expr.tree)
+        if value is None:
+            return Unknown(text=expr.text)
+        try:
+            return self._condition(expr.condition, value)
+        except _UnclearError:
+            return Unknown(text=expr.text)
 
     def _column(self, path: tuple[str, ...]) -> ColumnType | None:
         column = self._known(path)

@@ -78,6 +78,15 @@ class Keys:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OnExpression:
+    """A condition on the value of an expression over columns, such as ``lower(email) = 'x'``."""
+
+    tree: str  # the expression as JSON, with columns by path
+    text: str  # the whole condition, for people
+    condition: Compare | In | IsNull | NullSafeEqual | StartsWith  # on the value; has no column
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Constant:
     """TRUE, FALSE or NULL."""
 
@@ -125,6 +134,7 @@ Expr = (
     | IsNull
     | Keys
     | NullSafeEqual
+    | OnExpression
     | StartsWith
     | Constant
     | Unknown

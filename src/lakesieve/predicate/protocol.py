@@ -7,6 +7,7 @@ is not understood becomes :class:`Unknown`, which keeps every row.
 from __future__ import annotations
 
 import base64
+import json
 import re
 import struct
 from typing import Any
@@ -26,6 +27,7 @@ from lakesieve.predicate.expression import (
     Literal,
     Not,
     NullSafeEqual,
+    OnExpression,
     Or,
     StartsWith,
     Unknown,
@@ -49,6 +51,10 @@ _FIELDS = {
     "keys": {"op", "col", "type", "scale", "count", "values", "lengths"},
     **dict.fromkeys(("=", "<=>", "<", "<=", ">", ">="), _COMPARED),
 }
+# the fields of an expression, which may stand in the place of the column
+_EXPRESSION = {"tree", "text"}
+# stands for the value of an expression, where conditions have the path of a column
+_VALUE = "value"
 _TEXTS = frozenset({"string", "binary"})
 _INTEGER = re.compile(r"-?\d{1,40}", re.ASCII)
 _WORDS = range(-(2**63), 2**63)
@@ -67,6 +73,8 @@ def condition_of(document: Any) -> Expr:
 @or_unknown
 def _node(document: Any, depth: int) -> Expr:
     op = document["op"]
+    if "expr" in document:
+        return _on_expression(document, depth)
     if not document.keys() <= _FIELDS[op]:
         raise OddError
     if op in {"and", "or"}:
@@ -75,6 +83,25 @@ def _node(document: Any, depth: int) -> Expr:
     if op == "not":
         return Not(arg=_node(document["arg"], depth + 1))
     return _leaf(op, document)
+
+
+def _on_expression(document: dict[str, Any], depth: int) -> Expr:
+    """Read a condition on the value of an expression. Without a meaning, it has its text."""
+    expression = document["expr"]
+    if set(expression) != _EXPRESSION:
+        raise OddError
+    text, tree = expression["text"], _list(expression["tree"])
+    if not isinstance(text, str):
+        raise OddError
+    plain = {name: value for name, value in document.items() if name != "expr"}
+    condition = _node(plain | {"col": [_VALUE]}, depth)
+    is_negated = isinstance(condition, Not)
+    if isinstance(condition, Not):
+        condition = condition.arg
+    if not isinstance(condition, Compare | In | IsNull | NullSafeEqual | StartsWith):
+        return Unknown(text=text)
+    on = OnExpression(tree=json.dumps(tree), text=text, condition=condition)
+    return Not(arg=on) if is_negated else on
 
 
 def _leaf(op: str, document: dict[str, Any]) -> Expr:

@@ -30,7 +30,7 @@ class AlwaysFalse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnRanges:
-    """Accepts rows whose value of one field lies in ``ranges``."""
+    """Accepts rows whose value of one field, or of one expression, lies in ``ranges``."""
 
     field_id: int
     ranges: Ranges

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from lakesieve.sieve import Code, Interval
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+# a call of one function, with at most one level of calls in it; other expressions need parentheses
+_CALL = re.compile(r"\w+\([^()]*(?:\([^()]*\)[^()]*)*\)")
 # values of a list, and characters in all, of a text that is shortened
 _SHOWN, _LONGEST = 10, 500
 _SHORT = 24
@@ -53,15 +55,23 @@ _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - printed without a zone
 
 
 def to_sql(
-    rows: RowFilter, columns: Mapping[tuple[str, ...], ColumnType], *, shorten: bool = True
+    rows: RowFilter,
+    columns: Mapping[tuple[str, ...], ColumnType],
+    *,
+    shorten: bool = True,
+    expressions: Mapping[str, ColumnType] | None = None,
 ) -> str:
     """Return a filter as SQL in Spark's dialect, key codes decoded into literals.
 
     ``TRUE`` means that every row may match. Moments of columns with a time zone are printed in
     UTC, so that the text means the same in every session. ``shorten`` prints the first
-    values of a long list only, and ``...`` for what is left out.
+    values of a long list only, and ``...`` for what is left out. ``expressions`` are the
+    expressions of the filter by their SQL text.
     """
-    names = {column.field_id: (path, column) for path, column in columns.items()}
+    names = {column.field_id: (column_sql(path), column) for path, column in columns.items()}
+    for text, value in (expressions or {}).items():
+        is_call = _CALL.fullmatch(text) is not None
+        names[value.field_id] = (text if is_call else f"({text})", value)
     text = _Printer(names, _SHOWN if shorten else None).text(rows)
     return f"{text[: _LONGEST - 3]}..." if shorten and len(text) > _LONGEST else text
 
@@ -77,9 +87,7 @@ def column_sql(path: Sequence[str]) -> str:
 
 
 class _Printer:
-    def __init__(
-        self, columns: Mapping[int, tuple[tuple[str, ...], ColumnType]], shown: int | None
-    ) -> None:
+    def __init__(self, columns: Mapping[int, tuple[str, ColumnType]], shown: int | None) -> None:
         self._columns = columns
         self._shown = shown
 
@@ -90,8 +98,8 @@ class _Printer:
             case AlwaysFalse():
                 return "FALSE"
             case ColumnRanges():
-                path, column = self._columns[rows.field_id]
-                return _any(self._alternatives(column_sql(path), rows.ranges, column), inside)
+                name, column = self._columns[rows.field_id]
+                return _any(self._alternatives(name, rows.ranges, column), inside)
             case AllOf():
                 return " AND ".join(self.text(arg, inside=True) for arg in rows.args)
         parts = [self.text(arg) for arg in rows.args]

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from lakesieve.errors import ErrorKind, UnsupportedError
 from lakesieve.index import RefreshResult, ShownList, TradeOffInfo
 from lakesieve.index.access import no_index
-from lakesieve.index.definition import column_names, key_columns
+from lakesieve.index.definition import column_names
 from lakesieve.spark.build.after_write import check_refresh, refresh_after_writes
 from lakesieve.spark.build.indexing import failure
+from lakesieve.spark.build.keys import index_keys
 from lakesieve.spark.build.progress import Watch
 from lakesieve.spark.build.refresh import refresh_each
 from lakesieve.spark.build.row_blocks import unit_of
@@ -156,7 +157,7 @@ def trade_offs(
     rule = installed_rule(spark)
     opened = open_table(spark, table)
     version = opened.reader.version()
-    keys = key_columns(opened.reader, version, columns)
+    keys = index_keys(opened, version, columns)
     source = Source.whole(opened, version, keys)
     names = ", ".join(column_names(columns))
     with Watch(spark, progress, f"lakesieve: budgets of {table} on {names}") as watch:

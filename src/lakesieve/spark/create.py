@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError
-from lakesieve.index.definition import column_names, default_name, define, key_columns
+from lakesieve.index.definition import column_names, default_name, define
 from lakesieve.sieve import ABSENT_HITS
 from lakesieve.spark.build.indexing import add_files, failure
+from lakesieve.spark.build.keys import index_keys
 from lakesieve.spark.build.row_blocks import unit_of
 from lakesieve.spark.build.source import IndexBuild, Source, distinct_columns
 from lakesieve.spark.index import SparkIndex
@@ -49,7 +50,7 @@ def create_index(
 
     Args:
         table: ``catalog.database.table``; or ``iceberg:PATH``, ``delta:PATH``, ``parquet:PATH``.
-        columns: The key column, or up to eight in order; dots lead into structs.
+        columns: The key column, up to eight in order, or an expression; dots lead into structs.
         spark: The session that builds it.
         name: The index's name; by default the columns joined by ``_``, with a ``_`` in place of
             blanks and other characters that a folder's name cannot have.
@@ -72,7 +73,7 @@ def create_index(
     Raises:
         NotFoundError: No such table or column.
         InvalidInputError: The index exists, or names cannot be used.
-        UnsupportedError: A column's type cannot be indexed, or Spark cannot read the table.
+        UnsupportedError: A key cannot be indexed, or Spark cannot read the table.
         StorageError: The location cannot be written to.
 
     Examples:
@@ -147,7 +148,7 @@ def create_indexes(
     # a string is one index on one column
     lists = [columns] if isinstance(columns, str) else columns
     names_of_each = list(map(column_names, lists))
-    keys = [key_columns(reader, version, each) for each in names_of_each]
+    keys = [index_keys(opened, version, each) for each in names_of_each]
     chosen = _chosen_names(names_of_each, names)
     access = access_by(spark)
     roots = [access.new_storage(reader, name, location, replace=replace) for name in chosen]

@@ -18,9 +18,9 @@ import pyarrow.compute as pc
 from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError
 from lakesieve.index import RefreshResult, ShownList
 from lakesieve.index.declared import read_declarations
-from lakesieve.index.definition import key_columns
 from lakesieve.index.maintenance import MaintenanceStep, TableMaintenance
 from lakesieve.index.upkeep import Upkeep
+from lakesieve.spark.build.keys import index_keys
 from lakesieve.spark.build.refresh import refresh_each
 from lakesieve.spark.create import create_indexes
 from lakesieve.spark.deletes.convert import convert
@@ -192,7 +192,7 @@ class _TableRound:
         It also works in a dry run.
         """
         try:
-            key_columns(table.reader, table.reader.version(), index.columns)
+            index_keys(table, table.reader.version(), index.columns)
             access_by(self._spark).new_storage(table.reader, index.name, self._declared.location)
         except LakesieveError as error:
             if error.kind is ErrorKind.INDEX_EXISTS:

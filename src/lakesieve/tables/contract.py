@@ -10,12 +10,13 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from lakesieve.format import KeyExpression
     from lakesieve.tables.statistics import FileStatistics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A column of a table's schema, or a field of a struct."""
+    """A column of a table's schema, a field of a struct, or an expression that is a key."""
 
     path: tuple[str, ...]  # names from the top-level column down to the field
     field_id: int  # the format's identity of the field, which renames do not change
@@ -24,6 +25,9 @@ class Column:
     scale: int = 0  # for decimals: digits after the point
     precision: int = 18  # for decimals: total number of digits
     refusal: str = ""  # why it cannot be a key although its type could be one; else empty
+    # only for an expression, whose path is its SQL text: the expression, and the columns it reads
+    expression: KeyExpression | None = None
+    sources: tuple[Column, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

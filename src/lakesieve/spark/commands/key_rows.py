@@ -39,7 +39,8 @@ def read_by_plan(
     Yields:
         A frame with the columns ``key_0``, ``key_1`` and so on.
     """
-    rows = table.rows(version).select(*keys_of(columns))
+    rows = table.rows(version)
+    rows = rows.select(*keys_of(rows, columns))
     if plan is None:
         yield rows
         return

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from lakesieve.spark.tables.expressions import expression_values
 from lakesieve.spark.versions.jar import own_class
 from lakesieve.spark.versions.java_classes import java_array, java_class
 from lakesieve.tables.struct_schema import READ_BY_DEFAULT
@@ -54,17 +55,24 @@ def quoted(*parts: str) -> str:
     return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
 
 
-def keys_of(columns: Sequence[KeyColumn]) -> list[Column]:
-    """Name the key columns of rows ``key_0``, ``key_1`` and so on."""
+def keys_of(rows: DataFrame, columns: Sequence[KeyColumn]) -> list[Column]:
+    """Name the keys of rows ``key_0``, ``key_1`` and so on."""
     from pyspark.sql import functions as F
 
-    return [F.col(quoted(*column.path)).alias(f"key_{at}") for at, column in enumerate(columns)]
+    values = (
+        F.col(quoted(*column.path))
+        if column.expression is None
+        else expression_values(rows, column)
+        for column in columns
+    )
+    return [value.alias(f"key_{at}") for at, value in enumerate(values)]
 
 
-def raw_columns(read: RawRead, position: str, file: Column) -> list[Column]:
+def raw_columns(rows: DataFrame, read: RawRead, position: str, file: Column) -> list[Column]:
     """Return the columns of a raw read.
 
     Args:
+        rows: The rows of the table.
         read: What is wanted.
         position: The name of the engine's column for the number of a row in its file.
         file: The data file of each row.
@@ -72,7 +80,7 @@ def raw_columns(read: RawRead, position: str, file: Column) -> list[Column]:
     from pyspark.sql import functions as F
 
     positions = [F.col(position).cast("bigint").alias("position")] if read.positions else []
-    return [*keys_of(read.columns), *positions, file.alias("file")]
+    return [*keys_of(rows, read.columns), *positions, file.alias("file")]
 
 
 def in_larger_tasks(rows: DataFrame, read: RawRead, total_bytes: int) -> DataFrame:

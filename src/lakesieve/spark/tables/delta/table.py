@@ -132,8 +132,9 @@ class DeltaTable:
             session = self._spark._jsparkSession
             whole = own_class(self._spark, "spark.ClassicSessions").rows(session, leaf)
         file = hadoop_path(F.col("_metadata.file_path"))
-        columns = raw_columns(read, "_metadata.row_index", file)
-        rows = DataFrame(whole, self._spark).select(*columns)
+        everything = DataFrame(whole, self._spark)
+        columns = raw_columns(everything, read, "_metadata.row_index", file)
+        rows = everything.select(*columns)
         return in_larger_tasks(rows, read, int(snapshot.sizeInBytes()))
 
     def rows(self, version: TableVersion) -> DataFrame:

@@ -121,7 +121,7 @@ class HudiTable:
             # Hudi's relation has no metadata columns
             whole = DataFrame(self._call("positions", self._leaf(whole)), self._spark)
         file = hadoop_path(F.input_file_name())
-        rows = whole.select(*raw_columns(read, _POSITION, file))
+        rows = whole.select(*raw_columns(whole, read, _POSITION, file))
         total = pc.sum(self.reader.live_files(version).column("size")).as_py() or 0
         return in_larger_tasks(rows, read, total)
 
@@ -131,7 +131,8 @@ class HudiTable:
         A commit in between may have changed them. Then their values would get a wrong identity.
         """
         current = hudi_columns(str(self._call("schema", self._leaf(rows))))
-        changed = [column for column in columns if current.get(column.path) != column]
+        plain = [source for column in columns for source in (column.sources or (column,))]
+        changed = [column for column in plain if current.get(column.path) != column]
         if changed:
             raise UnsupportedError(
                 f"{self._name} now reads the column {'.'.join(changed[0].path)} in another way.",

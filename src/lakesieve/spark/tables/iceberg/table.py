@@ -166,7 +166,7 @@ class IcebergTable:
         )
         with readable(self.name, version.schema):
             loaded = self._load(reader, version)
-            return loaded.select(*raw_columns(read, "_pos", F.col("_file")))
+            return loaded.select(*raw_columns(loaded, read, "_pos", F.col("_file")))
 
     def rows(self, version: TableVersion) -> DataFrame:
         """Return the rows of a version. As for :meth:`SparkTable.rows`."""

@@ -132,8 +132,9 @@ class ParquetTable:
         # without what a catalog table may add above its leaf, such as padding of CHAR
         session = self._spark._jsparkSession
         java = own_class(self._spark, "spark.ClassicSessions").rows(session, leaf)
-        columns = raw_columns(read, "_metadata.row_index", identity)
-        rows = DataFrame(java, self._spark).select(*columns)
+        everything = DataFrame(java, self._spark)
+        columns = raw_columns(everything, read, "_metadata.row_index", identity)
+        rows = everything.select(*columns)
         return in_larger_tasks(rows, read, pc.sum(files.column("size")).as_py() or 0)
 
     def rows(self, version: TableVersion) -> DataFrame:  # noqa: ARG002 - there is no other

@@ -66,6 +66,10 @@ public final class Conditions {
       return negation;
     }
     Map<String, Object> known = leaf(e);
+    if (known == null && DataTypes.BooleanType.equals(e.dataType())) {
+      // an index may have this condition itself as its key
+      known = compared("=", e, true, e);
+    }
     return known == null ? unknown(text(e)) : known;
   }
 
@@ -87,14 +91,13 @@ public final class Conditions {
   private Map<String, Object> leaf(Expression e) {
     if (e instanceof BinaryComparison comparison) return comparison(comparison);
     if (e instanceof In in) return in(in);
-    if (e instanceof InSet in) return isIn(in.child(), Scala.list(in.hset().toSeq()));
-    if (e instanceof IsNull isNull) return ofColumn("isnull", columns.path(isNull.child()));
-    if (e instanceof IsNotNull notNull) return ofColumn("isnotnull", columns.path(notNull.child()));
+    if (e instanceof InSet in) return isIn(e, in.child(), Scala.list(in.hset().toSeq()));
+    if (e instanceof IsNull isNull) return of("isnull", operand(isNull.child(), e));
+    if (e instanceof IsNotNull notNull) return of("isnotnull", operand(notNull.child(), e));
     if (e instanceof StartsWith startsWith) return startsWith(startsWith);
-    if (!DataTypes.BooleanType.equals(e.dataType())) return null;
-    if (e instanceof Literal literal) return constant(literal.value());
-    // a boolean column standing alone is "column = true"
-    return compared("=", e, true);
+    return e instanceof Literal literal && DataTypes.BooleanType.equals(e.dataType())
+        ? constant(literal.value())
+        : null;
   }
 
   /** Flatten a chain of AND or OR, so that the depth follows nesting, not length. */
@@ -120,9 +123,9 @@ public final class Conditions {
   private Map<String, Object> comparison(BinaryComparison e) {
     String op = operator(e);
     if (op == null || !isSameType(e.left(), e.right())) return null;
-    if (e.right() instanceof Literal literal) return compared(op, e.left(), literal.value());
+    if (e.right() instanceof Literal literal) return compared(op, e.left(), literal.value(), e);
     if (e.left() instanceof Literal literal) {
-      return compared(mirrored(op), e.right(), literal.value());
+      return compared(mirrored(op), e.right(), literal.value(), e);
     }
     return null;
   }
@@ -147,12 +150,12 @@ public final class Conditions {
     };
   }
 
-  private Map<String, Object> compared(String op, Expression column, Object value) {
-    List<String> path = columns.path(column);
-    if (path == null) return null;
-    if (value == null) return op.equals("<=>") ? ofColumn("isnull", path) : constant(null);
-    Map<String, Object> condition = typed(op, path, column.dataType());
-    Object encoded = condition == null ? null : KeyType.of(column.dataType()).encoded(value);
+  private Map<String, Object> compared(String op, Expression e, Object value, Expression whole) {
+    Map<String, Object> operand = operand(e, whole);
+    if (operand == null) return null;
+    if (value == null) return op.equals("<=>") ? of("isnull", operand) : constant(null);
+    Map<String, Object> condition = typed(op, operand, e.dataType());
+    Object encoded = condition == null ? null : KeyType.of(e.dataType()).encoded(value);
     if (encoded == null) return null;
     condition.put("value", encoded);
     return condition;
@@ -164,14 +167,14 @@ public final class Conditions {
       if (!(item instanceof Literal literal) || !isSameType(e.value(), item)) return null;
       values.add(literal.value());
     }
-    return isIn(e.value(), values);
+    return isIn(e, e.value(), values);
   }
 
-  private Map<String, Object> isIn(Expression column, Iterable<?> values) {
-    List<String> path = columns.path(column);
-    Map<String, Object> condition = path == null ? null : typed("in", path, column.dataType());
+  private Map<String, Object> isIn(Expression whole, Expression e, Iterable<?> values) {
+    Map<String, Object> operand = operand(e, whole);
+    Map<String, Object> condition = operand == null ? null : typed("in", operand, e.dataType());
     if (condition == null) return null;
-    KeyType type = KeyType.of(column.dataType());
+    KeyType type = KeyType.of(e.dataType());
     List<Object> others = new ArrayList<>();
     boolean hasNull = false;
     for (Object value : values) {
@@ -189,13 +192,12 @@ public final class Conditions {
   }
 
   private Map<String, Object> startsWith(StartsWith e) {
-    List<String> path = columns.path(e.left());
     KeyType type = KeyType.of(e.left().dataType());
     boolean isText = type != null && type.name().equals("string");
-    if (path == null || !isText || !isSameType(e.left(), e.right())) return null;
+    if (!isText || !isSameType(e.left(), e.right())) return null;
     if (!(e.right() instanceof Literal prefix) || prefix.value() == null) return null;
-    Map<String, Object> condition = ofColumn("startswith", path);
-    condition.put("value", type.encoded(prefix.value()));
+    Map<String, Object> condition = of("startswith", operand(e.left(), e));
+    if (condition != null) condition.put("value", type.encoded(prefix.value()));
     return condition;
   }
 
@@ -209,18 +211,30 @@ public final class Conditions {
     return condition;
   }
 
-  private static Map<String, Object> typed(String op, List<String> path, DataType type) {
+  /**
+   * Return the field of a condition that names a column or an expression over columns, or null.
+   *
+   * @param whole the condition, as a person reads it
+   */
+  private Map<String, Object> operand(Expression e, Expression whole) {
+    List<String> path = columns.path(e);
+    if (path != null) return Map.of("col", path);
+    List<Object> tree = ExpressionTree.ofCondition(LeafColumns.unwrapped(e), columns);
+    return tree == null ? null : Map.of("expr", Map.of("tree", tree, "text", text(whole)));
+  }
+
+  private static Map<String, Object> typed(String op, Map<String, Object> operand, DataType type) {
     KeyType known = KeyType.of(type);
     if (known == null) return null;
-    Map<String, Object> condition = ofColumn(op, path);
+    Map<String, Object> condition = of(op, operand);
     known.describe(condition);
     return condition;
   }
 
-  private static Map<String, Object> ofColumn(String op, List<String> path) {
-    if (path == null) return null;
+  private static Map<String, Object> of(String op, Map<String, Object> operand) {
+    if (operand == null) return null;
     Map<String, Object> condition = condition(op);
-    condition.put("col", path);
+    condition.putAll(operand);
     return condition;
   }
 

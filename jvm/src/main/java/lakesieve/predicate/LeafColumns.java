@@ -36,26 +36,41 @@ public final class LeafColumns {
     return new LeafColumns(Scala.list(leaf.output()));
   }
 
-  /** Return the names from a column down to a field, or null when it is not a plain column. */
+  /**
+   * Return the names from a column down to a field, or null when it is not a plain column.
+   *
+   * <p>Casts and wrappers that leave the key code of a value as it is are looked through.
+   */
   public List<String> path(Expression e) {
+    return field(unwrapped(e));
+  }
+
+  /** Return the names from a column down to a field, or null for any other expression. */
+  List<String> field(Expression e) {
     if (e instanceof AttributeReference attribute) {
-      boolean isOfLeaf = attribute.name().equals(names.get(attribute.exprId()));
-      return isOfLeaf ? List.of(attribute.name()) : null;
+      String name = names.get(attribute.exprId());
+      // Spark gives a column the name that the query wrote, in the query's upper and lower case
+      return attribute.name().equalsIgnoreCase(name) ? List.of(name) : null;
     }
     if (e instanceof GetStructField field) {
-      List<String> parent = path(field.child());
+      List<String> parent = field(field.child());
       if (parent == null || !(field.child().dataType() instanceof StructType struct)) return null;
       List<String> path = new ArrayList<>(parent);
       path.add(struct.fields()[field.ordinal()].name());
       return path;
     }
-    if (e instanceof Cast cast) {
-      return widens(cast.child().dataType(), cast.dataType()) ? path(cast.child()) : null;
+    return null;
+  }
+
+  /** Return an expression without the outer casts and wrappers that leave its key code as it is. */
+  static Expression unwrapped(Expression e) {
+    if (e instanceof Cast cast && widens(cast.child().dataType(), cast.dataType())) {
+      return unwrapped(cast.child());
     }
     // Spark puts both around keys of joins; -0.0 and NaN have one key code each anyway
-    if (e instanceof KnownFloatingPointNormalized normalized) return path(normalized.child());
-    if (e instanceof NormalizeNaNAndZero normalized) return path(normalized.child());
-    return null;
+    if (e instanceof KnownFloatingPointNormalized normalized) return unwrapped(normalized.child());
+    if (e instanceof NormalizeNaNAndZero normalized) return unwrapped(normalized.child());
+    return e;
   }
 
   /** True for casts that leave the key code of a value as it is. */

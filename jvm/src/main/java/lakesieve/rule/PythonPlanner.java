@@ -28,7 +28,7 @@ import org.apache.spark.util.Utils;
  */
 public final class PythonPlanner {
   /** Version of the protocol that this class speaks. */
-  public static final int PROTOCOL = 1;
+  public static final int PROTOCOL = 2;
 
   /** The code for a planner with another version of the protocol. */
   public static final String MISMATCH = "protocol-mismatch";

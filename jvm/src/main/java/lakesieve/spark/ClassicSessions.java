@@ -24,6 +24,11 @@ public final class ClassicSessions {
     return Classic.rows(spark, plan);
   }
 
+  /** Return the plan of a dataset before the optimizer. */
+  public static LogicalPlan analyzed(Dataset<Row> rows) {
+    return Classic.of(rows).queryExecution().analyzed();
+  }
+
   /** Return the plan of a dataset after the optimizer. */
   public static LogicalPlan optimized(Dataset<Row> rows) {
     return Classic.of(rows).queryExecution().optimizedPlan();

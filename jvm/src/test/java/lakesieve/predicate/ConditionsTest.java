@@ -16,7 +16,6 @@ import java.util.Random;
 import lakesieve.spark.Scala;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
-import org.apache.spark.sql.catalyst.expressions.Contains;
 import org.apache.spark.sql.catalyst.expressions.EqualNullSafe;
 import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -26,11 +25,14 @@ import org.apache.spark.sql.catalyst.expressions.In;
 import org.apache.spark.sql.catalyst.expressions.InSet;
 import org.apache.spark.sql.catalyst.expressions.IsNotNull;
 import org.apache.spark.sql.catalyst.expressions.IsNull;
+import org.apache.spark.sql.catalyst.expressions.Length;
 import org.apache.spark.sql.catalyst.expressions.LessThan;
 import org.apache.spark.sql.catalyst.expressions.LessThanOrEqual;
 import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.Lower;
 import org.apache.spark.sql.catalyst.expressions.Not;
 import org.apache.spark.sql.catalyst.expressions.Or;
+import org.apache.spark.sql.catalyst.expressions.Rand;
 import org.apache.spark.sql.catalyst.expressions.StartsWith;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
@@ -59,6 +61,19 @@ class ConditionsTest {
 
   private static Map<String, Object> unknown(Expression e) {
     return object("op", "unknown", "text", Conditions.text(e));
+  }
+
+  /** The condition that an expression over columns has one value. */
+  private static Map<String, Object> of(
+      Expression e, Expression whole, LeafColumns columns, String type, Object value) {
+    List<Object> tree = ExpressionTree.ofCondition(e, columns);
+    Map<String, Object> expression = object("tree", tree, "text", Conditions.text(whole));
+    return object("op", "=", "expr", expression, "type", type, "value", value);
+  }
+
+  /** The condition that a boolean expression is true. */
+  private static Map<String, Object> isTrue(Expression e, AttributeReference... columns) {
+    return of(e, e, new LeafColumns(List.of(columns)), "boolean", true);
   }
 
   private static Map<String, Object> json(Expression e) {
@@ -96,7 +111,7 @@ class ConditionsTest {
     assertEquals(object("op", "isnull", "col", List.of("a")), json(new EqualNullSafe(A, none)));
   }
 
-  /** Columns of other leaves, two columns and other types match every row. */
+  /** Columns of other leaves and comparisons without columns match every row. */
   @Test
   void conditionsOfOtherForms() {
     AttributeReference foreign = column("a", DataTypes.IntegerType);
@@ -104,15 +119,35 @@ class ConditionsTest {
         List.of(
             new EqualTo(foreign, FIVE),
             new EqualTo(foreign, literal(null, DataTypes.IntegerType)),
-            new EqualTo(A, A),
             new EqualTo(FIVE, FIVE),
-            new EqualTo(A, literal(5L, DataTypes.LongType)),
-            new LessThan(A, literal(text("5"), DataTypes.StringType)),
             new IsNull(foreign),
             new In(foreign, Scala.seq(List.of(FIVE))),
             literal(5, DataTypes.IntegerType),
             column("f", DataTypes.BooleanType));
     for (Expression e : conditions) assertEquals(unknown(e), json(e));
+  }
+
+  /** A comparison of two columns is a boolean expression, and so is one of a function. */
+  @Test
+  void expressions() {
+    Expression columns = new GreaterThan(A, A);
+    assertEquals(isTrue(columns, A), json(columns));
+    Expression length = new Length(TEXT);
+    Expression equal = new EqualTo(FIVE, length);
+    assertEquals(of(length, equal, COLUMNS, "integer", "5"), json(equal));
+    Expression wide =
+        new EqualTo(cast(length, DataTypes.LongType), literal(5L, DataTypes.LongType));
+    assertEquals(of(length, wide, COLUMNS, "integer", "5"), json(wide));
+    Map<String, Object> none = json(new IsNull(length));
+    assertEquals("isnull", none.get("op"));
+    assertEquals(ExpressionTree.ofCondition(length, COLUMNS), tree(none));
+    assertEquals(tree(none), tree(json(new In(length, Scala.seq(List.of(FIVE))))));
+    Expression prefix = new StartsWith(new Lower(TEXT), literal(text("a"), DataTypes.StringType));
+    assertEquals(ExpressionTree.ofCondition(new Lower(TEXT), COLUMNS), tree(json(prefix)));
+  }
+
+  private static Object tree(Map<String, Object> condition) {
+    return ((Map<?, ?>) condition.get("expr")).get("tree");
   }
 
   /** What the protocol has no condition for is told as a person reads it, if it can be printed. */
@@ -170,7 +205,8 @@ class ConditionsTest {
     assertEquals(expected, json(new EqualTo(wide, literal(5_000_000_000L, DataTypes.LongType))));
     Expression real = cast(A, DataTypes.DoubleType);
     Expression e = new EqualTo(real, literal(5.0, DataTypes.DoubleType));
-    assertEquals(unknown(e), json(e));
+    Object five = KeyType.of(DataTypes.DoubleType).encoded(5.0);
+    assertEquals(of(real, e, COLUMNS, "float", five), json(e));
   }
 
   /** A field is named by the way to it. */
@@ -219,12 +255,12 @@ class ConditionsTest {
     expected.put("value", "YWI=");
     assertEquals(expected, json(new StartsWith(TEXT, prefix)));
     Expression mirrored = new StartsWith(prefix, TEXT);
-    assertEquals(unknown(mirrored), json(mirrored));
+    assertEquals(isTrue(mirrored, TEXT), json(mirrored));
     Expression none = new StartsWith(TEXT, literal(null, DataTypes.StringType));
-    assertEquals(unknown(none), json(none));
+    assertEquals(isTrue(none, TEXT), json(none));
     AttributeReference bytes = column("y", DataTypes.BinaryType);
     Expression binary = new StartsWith(bytes, literal(new byte[] {1}, DataTypes.BinaryType));
-    assertEquals(unknown(binary), json(binary, bytes));
+    assertEquals(isTrue(binary, bytes), json(binary, bytes));
   }
 
   /** A boolean column that stands alone is compared with true; a constant is itself. */
@@ -243,7 +279,7 @@ class ConditionsTest {
   /** A part that is not understood leaves the others as they are. */
   @Test
   void unknownParts() {
-    Expression contains = new Contains(TEXT, literal(text("a"), DataTypes.StringType));
+    Expression contains = new EqualTo(A, new Rand(literal(1L, DataTypes.LongType)));
     Map<String, Object> expected = object("op", "and");
     expected.put("args", List.of(compared("="), object("op", "not", "arg", unknown(contains))));
     assertEquals(expected, json(new And(new EqualTo(A, FIVE), new Not(contains))));

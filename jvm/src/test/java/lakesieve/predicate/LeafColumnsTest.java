@@ -35,6 +35,8 @@ class LeafColumnsTest {
     LeafColumns columns = new LeafColumns(List.of(small, large));
     assertEquals(List.of("a"), columns.path(small));
     assertEquals(List.of("A"), columns.path(large));
+    // a query may write a name in another case
+    assertEquals(List.of("a"), columns.path(small.withName("A")));
   }
 
   /** A column of another leaf is none of this one, and neither is one under another name. */

@@ -23,7 +23,7 @@ class PythonPlannerTest {
   private static final ObjectMapper JSON = new ObjectMapper();
   private static final byte[] SECRET = new byte[16];
   private static final String NO_SCANS =
-      "{\"version\": 1, \"secret\": \"AA==\", \"ticket\": \"t\", \"scans\": []}";
+      "{\"version\": 2, \"secret\": \"AA==\", \"ticket\": \"t\", \"scans\": []}";
 
   private final List<String> requests = new ArrayList<>();
 
@@ -46,7 +46,7 @@ class PythonPlannerTest {
     ask(planner(NO_SCANS));
     JsonNode request = JSON.readTree(requests.get(0));
     String expected =
-        "{\"version\": 1, \"seconds\": 2.0, \"memory\": 268435456, \"catalogues\": [\"c\"],"
+        "{\"version\": 2, \"seconds\": 2.0, \"memory\": 268435456, \"catalogues\": [\"c\"],"
             + " \"scans\": [{\"id\": 0}]}";
     assertEquals(JSON.readTree(expected), request);
     assertEquals(2.0, PythonPlanner.seconds(requests.get(0)));
@@ -55,7 +55,7 @@ class PythonPlannerTest {
   /** Only a pruning request waits for storage. */
   @Test
   void secondsOfOtherTexts() {
-    assertNull(PythonPlanner.seconds("{\"version\": 1, \"ticket\": \"t\", \"from\": 0}"));
+    assertNull(PythonPlanner.seconds("{\"version\": 2, \"ticket\": \"t\", \"from\": 0}"));
     assertNull(PythonPlanner.seconds("{\"scans\": [{\"seconds\": 5}]}"));
     assertNull(PythonPlanner.seconds("no JSON"));
     assertEquals(5.5, PythonPlanner.seconds("{\"scans\": [{\"seconds\": 1}], \"seconds\": 5.5}"));
@@ -64,7 +64,7 @@ class PythonPlannerTest {
   /** A refusal is an exception with its code. */
   @Test
   void refusalsHaveACode() {
-    String refusal = "{\"version\": 1, \"refusal\": {\"code\": \"a-code\", \"detail\": \"why\"}}";
+    String refusal = "{\"version\": 2, \"refusal\": {\"code\": \"a-code\", \"detail\": \"why\"}}";
     var refused = assertThrows(NoAnswerException.class, () -> ask(planner(refusal)));
     assertEquals("a-code", NoAnswerException.codeOf(refused));
     assertEquals("why", NoAnswerException.detailOf(refused));
@@ -73,7 +73,7 @@ class PythonPlannerTest {
   /** An answer of another version, or of none, is not used. */
   @Test
   void answersOfOtherVersions() {
-    for (String version : List.of("", "\"version\": 2,", "\"version\": \"1\",")) {
+    for (String version : List.of("", "\"version\": 1,", "\"version\": \"2\",")) {
       requests.clear();
       String answer = "{" + version + " \"secret\": \"AA==\", \"scans\": []}";
       var refused = assertThrows(NoAnswerException.class, () -> ask(planner(answer)));
@@ -84,8 +84,8 @@ class PythonPlannerTest {
   /** Digests that are not known are fetched in parts, and files that no index lists are kept. */
   @Test
   void digestsAreFetchedInParts() throws Exception {
-    String first = "{\"version\": 1, \"digests\": \"" + digests("a", "b") + "\"}";
-    String second = "{\"version\": 1, \"digests\": \"" + digests("c") + "\"}";
+    String first = "{\"version\": 2, \"digests\": \"" + digests("a", "b") + "\"}";
+    String second = "{\"version\": 2, \"digests\": \"" + digests("c") + "\"}";
     Map<String, Object> answer =
         Map.of("ticket", "t", "secret", Base64.getEncoder().encodeToString(SECRET));
     // the second and third of the files

@@ -1,0 +1,223 @@
+"""Expressions as keys: their trees, and the columns that they read.
+
+An engine writes an expression as a tree for JSON, see
+``docs/design/0038-keys-that-are-expressions.md``. The engine names columns by their paths. A stored
+tree has their field ids instead, which renames do not change.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from lakesieve.errors import ErrorKind, UnsupportedError
+from lakesieve.format import KeyColumn, KeyExpression, SourceColumn
+from lakesieve.tables import Column
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from lakesieve.format import IndexDefinition
+
+# operands of these may change places: expressions with the other order have the same value
+_COMMUTATIVE = frozenset(
+    ("Add", "Multiply", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "EqualTo", "EqualNullSafe")
+)
+_ZONE, _ZONE_RULES = "time zone", "time zone rules"
+_DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
+
+
+class UnknownColumnError(LookupError):
+    """Raised for a tree with a column that the table lacks, or that cannot be indexed."""
+
+    def __init__(self, path: tuple[str, ...], column: Column | None) -> None:
+        super().__init__(".".join(path))
+        self.column = column
+
+
+def stored_tree(
+    tree: Any, columns: Mapping[tuple[str, ...], Column]
+) -> tuple[str, tuple[Column, ...]]:
+    """Return an engine's tree in the form in which it is stored, and the columns that it reads.
+
+    Raises:
+        UnknownColumnError: A column is not in the table, or cannot be indexed.
+    """
+    sources: dict[int, Column] = {}
+
+    def written(node: Any) -> Any:
+        if isinstance(node, list):
+            return _ordered([written(part) for part in node])
+        if not isinstance(node, dict):
+            return node
+        if "col" not in node:
+            return {name: written(part) for name, part in node.items()}
+        path = tuple(node["col"])
+        column = columns.get(path)
+        if column is None or column.kind == "other":
+            raise UnknownColumnError(path, column)
+        sources[column.field_id] = column
+        return {"field": column.field_id, "type": node["type"]}
+
+    return _canonical(written(tree)), tuple(sources.values())
+
+
+def _ordered(node: list[Any]) -> list[Any]:
+    """Put the operands of a commutative expression into one order."""
+    if len(node) < 4 or not isinstance(node[0], str) or node[0] not in _COMMUTATIVE:
+        return node
+    operands = sorted(node[2:4], key=lambda part: (_canonical(_shape(part)), _canonical(part)))
+    return [*node[:2], *operands, *node[4:]]
+
+
+def _canonical(node: Any) -> str:
+    return json.dumps(node, sort_keys=True, separators=(",", ":"))
+
+
+def _shape(node: Any) -> Any:
+    """Return a tree without the values of the session."""
+    if isinstance(node, list):
+        return [_shape(part) for part in node]
+    if isinstance(node, dict):
+        return {name: name != "session" and _shape(part) for name, part in node.items()}
+    return node
+
+
+def _sessions(node: Any) -> Iterator[dict[str, str]]:
+    """Yield the values of the session in a tree, in order."""
+    if isinstance(node, list):
+        for part in node:
+            yield from _sessions(part)
+    elif isinstance(node, dict) and isinstance(node.get("session"), dict):
+        yield node["session"]
+    elif isinstance(node, dict):
+        for part in node.values():
+            yield from _sessions(part)
+
+
+def differing_session(built: str, asked: str) -> str | None:
+    """Say in which values of the session two stored trees differ.
+
+    Returns:
+        The differences for people, or ``None`` if the trees differ in anything else.
+    """
+    try:
+        first, second = json.loads(built), json.loads(asked)
+        if _shape(first) != _shape(second):
+            return None
+        pairs = zip(_sessions(first), _sessions(second), strict=True)
+        texts = [
+            f"{name} {one.get(name, 'unset')} instead of {other.get(name, 'unset')}"
+            for one, other in pairs
+            for name in _differing(one, other)
+        ]
+    except (ValueError, RecursionError):
+        # a stored tree is only a text until here
+        return None
+    return ", ".join(dict.fromkeys(texts))
+
+
+def _differing(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
+    names = [n for n in dict.fromkeys((*one, *other)) if one.get(n) != other.get(n)]
+    # another time zone has other rules
+    return [name for name in names if name != _ZONE_RULES or _ZONE not in names]
+
+
+def key_expression(
+    sql: str, tree: str, sources: tuple[Column, ...], described: Mapping[str, Any]
+) -> Column:
+    """Return an expression as a key column.
+
+    Args:
+        sql: Its text.
+        tree: Its stored tree.
+        sources: The columns that it reads.
+        described: ``type``, ``kind`` and ``scale`` of its value.
+    """
+    columns = tuple(
+        SourceColumn(field_id=each.field_id, name=".".join(each.path), type=each.type)
+        for each in sources
+    )
+    expression = KeyExpression(sql=sql, tree=tree, columns=columns)
+    key = KeyColumn(
+        field_id=expression.field_id,
+        name=sql,
+        type=described["type"],
+        key_kind=described["kind"],
+        scale=described["scale"],
+    )
+    return _column(key, expression, sources)
+
+
+def _column(key: KeyColumn, expression: KeyExpression, sources: tuple[Column, ...]) -> Column:
+    return Column(
+        path=(key.name,),
+        field_id=key.field_id,
+        type=key.type,
+        kind=key.key_kind,
+        scale=key.scale,
+        precision=precision_of(key),
+        expression=expression,
+        sources=sources,
+    )
+
+
+def precision_of(key: KeyColumn) -> int:
+    """Return the digits of a decimal expression; the default of columns for other types."""
+    found = _DECIMAL.fullmatch(key.type)
+    return int(found[1]) if found else 18
+
+
+def changed_source(expression: KeyExpression, types: Mapping[int, str]) -> str | None:
+    """Say which column of an expression is missing or has another type, if any.
+
+    Args:
+        expression: The expression.
+        types: The types of the columns that are read now, by field id.
+    """
+    for source in expression.columns:
+        now = types.get(source.field_id)
+        if now is None:
+            return f"the column {source.name}, which {expression.sql} reads, is gone or replaced"
+        if now != source.type:
+            was = f"{source.name} of type {source.type}"
+            return f"{expression.sql} was built on {was}, read now as {now}"
+    return None
+
+
+def expression_column(
+    definition: IndexDefinition, columns: Mapping[tuple[str, ...], Column]
+) -> Column:
+    """Return the key of an index on an expression, as a version of the table has its columns.
+
+    Raises:
+        UnsupportedError: A column of the expression was dropped or has another type.
+    """
+    expression = definition.expression
+    assert expression is not None
+    by_id = {column.field_id: column for column in columns.values()}
+    change = changed_source(expression, {field: c.type for field, c in by_id.items()})
+    if change is not None:
+        raise UnsupportedError(
+            f"The index {definition.name} cannot be used: {change}.",
+            kind=ErrorKind.UNSUPPORTED_TYPE,
+            hint="Drop the index, and create it again.",
+        )
+    sources = tuple(by_id[source.field_id] for source in expression.columns)
+    return _column(definition.columns[0], expression, sources)
+
+
+def refuse_expression(definition: IndexDefinition, what: str) -> None:
+    """Refuse what an index on an expression cannot do.
+
+    Raises:
+        UnsupportedError: The key is an expression.
+    """
+    if definition.expression is not None:
+        raise UnsupportedError(
+            f"The key of the index {definition.name} is the expression "
+            f"{definition.expression.sql}; {what} takes an index on columns.",
+            kind=ErrorKind.UNSUPPORTED_TYPE,
+            hint="Use an index on columns, or a query on Spark with the expression.",
+        )

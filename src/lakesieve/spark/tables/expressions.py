@@ -1,0 +1,138 @@
+"""Expressions of Spark SQL as keys: Spark describes them and computes their values."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from lakesieve.errors import ErrorKind, InvalidInputError, UnsupportedError
+from lakesieve.index.expressions import (
+    UnknownColumnError,
+    differing_session,
+    key_expression,
+    stored_tree,
+)
+from lakesieve.predicate import condition_of
+from lakesieve.spark.versions.jar import own_class
+from lakesieve.spark.versions.messages import without_traces
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import Column, DataFrame
+
+    from lakesieve.predicate import Expr
+    from lakesieve.tables import Column as KeyColumn
+
+_ALLOWED = (
+    "docs/expressions.md lists the functions that can be used. An expression may depend on nothing "
+    "but the columns of its row."
+)
+
+
+def described_key(
+    rows: DataFrame, sql: str, columns: Mapping[tuple[str, ...], KeyColumn]
+) -> KeyColumn:
+    """Return an expression over the columns of a table as the key of an index.
+
+    Args:
+        rows: Rows with the columns of the table, which are not read.
+        sql: The expression.
+        columns: The columns of the table.
+
+    Raises:
+        InvalidInputError: The text is no expression over these columns.
+        UnsupportedError: The expression, or a column that it reads, cannot be indexed.
+    """
+    described = _described(rows, sql)
+    if "refused" in described:
+        raise UnsupportedError(
+            f"{sql} cannot be the key of an index: {described['refused']} is not allowed.",
+            kind=ErrorKind.UNSUPPORTED_TYPE,
+            hint=_ALLOWED,
+        )
+    try:
+        tree, sources = stored_tree(described["tree"], columns)
+    except UnknownColumnError as unknown:
+        column = unknown.column
+        why = f"its column {unknown} " + (
+            "is none of the table" if column is None else f"of type {column.type} cannot be indexed"
+        )
+        hint = "An expression may read columns that can be indexed themselves."
+        raise UnsupportedError(
+            f"{sql} cannot be the key of an index: {why}.",
+            kind=ErrorKind.UNSUPPORTED_TYPE,
+            hint=(column.refusal if column is not None else "") or hint,
+        ) from None
+    return key_expression(sql, tree, sources, described)
+
+
+def expression_values(rows: DataFrame, key: KeyColumn) -> Column:
+    """Return the values of an expression in some rows, after a check that it means what it did.
+
+    Raises:
+        InvalidInputError: A column of the expression has another name now.
+        UnsupportedError: The session computes other values than the session of the first build.
+    """
+    from pyspark.sql import functions as F
+
+    expression = key.expression
+    assert expression is not None
+    now = {".".join(source.path): source for source in key.sources}
+    renamed = [source.name for source in expression.columns if source.name not in now]
+    if renamed:
+        raise InvalidInputError(
+            f"The column {renamed[0]}, which {expression.sql} reads, was renamed.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+            hint="Queries use what is indexed. To index new files, create the index again with "
+            "the new name.",
+        )
+    columns = {source.path: source for source in key.sources}
+    tree = described_key(rows, expression.sql, columns).expression
+    assert tree is not None
+    if tree.tree != expression.tree:
+        difference = differing_session(expression.tree, tree.tree)
+        what = f"It was built with {difference}" if difference else "Its values may be others now"
+        raise UnsupportedError(
+            f"This session cannot compute {expression.sql} for its index. {what}.",
+            kind=ErrorKind.UNSUPPORTED_SESSION,
+            hint="Use a session with the settings of the build, or create the index again.",
+        )
+    return F.expr(expression.sql)
+
+
+def _described(rows: DataFrame, sql: str) -> dict[str, Any]:
+    from pyspark.errors import PySparkException
+
+    describe = own_class(rows.sparkSession, "predicate.KeyExpressions").describe
+    try:
+        with without_traces():
+            described: dict[str, Any] = json.loads(describe(rows._jdf, sql))
+    except PySparkException as error:
+        first = str(error).strip().partition("\n")[0]
+        raise InvalidInputError(
+            f"{sql} is neither a column nor an expression over columns: {first}",
+            kind=ErrorKind.INVALID_ARGUMENT,
+            hint="Name a column, or write an expression of Spark SQL, such as lower(email).",
+        ) from error
+    return described
+
+
+def condition_in(rows: DataFrame, sql: str) -> Expr | None:
+    """Return SQL text as the condition that the optimizer rule sees above a scan.
+
+    Args:
+        rows: Rows with the columns of the table, which are not read.
+        sql: The condition.
+
+    Returns:
+        The condition, or ``None`` if Spark does not accept the text.
+    """
+    from pyspark.errors import PySparkException
+
+    condition = own_class(rows.sparkSession, "predicate.KeyExpressions").condition
+    try:
+        with without_traces():
+            return condition_of(json.loads(condition(rows._jdf, sql)))
+    except PySparkException:
+        return None
