@@ -27,9 +27,10 @@ if TYPE_CHECKING:
 def _find(
     table: KeyTable, order: RowOrder, version: int | None = None, predicate: str | None = None
 ) -> FileMatches:
-    store = IndexStore(without_engine().index_storage(table, "k", None))
+    access = without_engine()
+    store = IndexStore(access.index_storage(table, "k", None))
     opened = OpenedIndex(store, store.snapshot())
-    return find(table, [opened], [], predicate, version, order=order)
+    return find(table, [opened], [], predicate, version, access=access, order=order)
 
 
 def _needed(
