@@ -392,6 +392,8 @@ def test_allowed_functions(spark: SparkSession) -> None:
         ("explode(array(n))", "generator"),
         ("n + (SELECT 1)", "subquery"),
         ("CAST(n / 3D AS STRING)", "cast from double to string"),
+        # '10:30' is a time of the current day
+        ("date_trunc('hour', s)", "cast from string to timestamp"),
         ("lower('a')", "without columns"),
         ("date_format(DATE'2020-01-01', s)", "date_format is not allowed"),
     ],

@@ -108,6 +108,10 @@ class ExpressionTreeTest {
     refused(new Length(column("t", DataTypes.StringType)));
     refused(new Length(literal(text("a"), DataTypes.StringType)));
     refused(cast(REAL, DataTypes.StringType));
+    refused(cast(REAL, DataTypes.createDecimalType(9, 2)));
+    refused(cast(TEXT, DataTypes.TimestampType));
+    refused(cast(TEXT, DataTypes.TimestampNTZType));
+    refused(cast(column("t", DataTypes.BinaryType), DataTypes.StringType));
     DataType interval = DataTypes.createDayTimeIntervalType();
     refused(new Abs(column("i", interval), false));
     Expression deep = TEXT;
