@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,8 +19,12 @@ from tests.kit.key_table import KeyTable
 from tests.kit.strategies import key_columns
 
 from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError, UnsupportedError
+from lakesieve.index import OpenedIndex
+from lakesieve.index.access import without_engine
+from lakesieve.index.ordered_keys import OrderedKeys
 from lakesieve.sieve import KINDS, MOST_END_KEYS, KeyType, encode_keys
 from lakesieve.storage import Storage
+from lakesieve.store import IndexStore
 from lakesieve.tables import Column
 
 if TYPE_CHECKING:
@@ -164,6 +169,27 @@ def test_rewritten_files_do_not_count() -> None:
     assert [index.min(0).as_py(), index.max(0).as_py(), index.distinct_count(0)] == [1, 99, 2]
 
 
+def test_a_merged_set_may_have_a_file_without_the_key() -> None:
+    """A key that fell into a block of another file does not live on in that file after a merge."""
+    keys = pa.array(range(0, 100_000, 1000), pa.int64())
+    table = table_of(INTEGERS, [keys])
+    table.versions = [["file:/t/0"]]
+    table.create()
+    beside = pa.array(range(1, 100_000, 1000), pa.int64())
+    absent = table.index().contains(beside).absent
+    strays = beside.filter(pc.invert(absent))[:5]
+    assert len(strays) == 5
+    table.files = {**table.files, "file:/t/1": strays}
+    table.versions.append(list(table.files))
+    table.refresh()
+    index = table.index()
+    index.compact()
+
+    assert index.distinct_count() == 105
+    assert _answer(partial(index.distinct, 0)) is ErrorKind.KEYS_NOT_KEPT
+    assert _answer(partial(index.distinct_count, 0)) is ErrorKind.KEYS_NOT_KEPT
+
+
 def test_values_have_the_type_of_the_column() -> None:
     """Values come as Arrow holds the column: single precision, days, decimals; NaN is greatest."""
     single = table_of(
@@ -244,6 +270,21 @@ def test_refusals_have_their_codes() -> None:
         ErrorKind.KEYS_NOT_KEPT,
     ]
     assert all(error.hint for error in errors)
+
+
+def test_an_index_of_several_columns_is_refused() -> None:
+    """The keys of such an index are tuples, not values of its column."""
+    table = table_of(INTEGERS, [pa.array([1], pa.int64())])
+    table.versions = [list(table.files)]
+    table.create()
+    store = IndexStore(without_engine().index_storage(table, "k", None))
+    state = store.snapshot()
+    several = replace(state.definition, columns=state.definition.columns * 2)
+    opened = OpenedIndex(store, replace(state, definition=several))
+
+    with pytest.raises(UnsupportedError, match="several columns") as refused:
+        OrderedKeys.of_version(opened, table, table.version())
+    assert refused.value.kind is ErrorKind.COMPOSITE_INDEX
 
 
 @pytest.mark.parametrize("is_descending", [False, True])
