@@ -196,12 +196,11 @@ def find(
         )
     resolved = table.version(version)
     columns = table.columns(resolved)
-    timezone = access.timezone()
     expression: Expr = _EVERY_ROW
     if predicate is not None:
         expression = expression_of(predicate, lambda: arrow_schema(columns, uuids=pa.uuid()))
-    if any(index.definition.expression is not None for index in indexes):
-        expression = _with_expressions(expression, table, resolved, predicate, access)
+        if any(index.definition.expression is not None for index in indexes):
+            expression = _with_expressions(expression, table, resolved, predicate, access)
     files = table.live_files(resolved)
     live = files.column("path")
     matches = matching_files(
@@ -211,7 +210,7 @@ def find(
         indexes,
         live=live,
         strict=True,
-        timezone=timezone,
+        timezone=access.timezone(),
         order=order,
     )
     shown = files.column("location") if "location" in files.column_names else live
