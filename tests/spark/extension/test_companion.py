@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from py4j.protocol import Py4JJavaError
 
+from lakesieve.planner import PROTOCOL
 from lakesieve.spark.versions.jar import own_class
 
 if TYPE_CHECKING:
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 VERSION = metadata.version("lakesieve")
 OPEN = 1
 SETTINGS = '{"locations": "", "trusted": "", "hadoop": {}}'
-REQUEST = '{"version": 1, "seconds": 2, "memory": 1000000, "catalogues": [], "scans": []}'
+REQUEST = json.dumps(
+    {"version": PROTOCOL, "seconds": 2, "memory": 1_000_000, "catalogues": [], "scans": []}
+)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from hashlib import sha256
 from struct import pack
 from typing import TYPE_CHECKING, Any
 
+from lakesieve.planner import PROTOCOL
 from lakesieve.spark.versions.callbacks import Callback, hear_callbacks
 from lakesieve.spark.versions.jar import own_class
 
@@ -61,7 +62,7 @@ class RowPlanner:
         request = json.loads(text)
         if "ticket" in request:
             digests = b"".join(sha256(_SECRET + f.encode()).digest()[:16] for f in self.files)
-            return json.dumps({"version": 1, "digests": _text(digests)})
+            return json.dumps({"version": PROTOCOL, "digests": _text(digests)})
         bits = bytearray(len(self.files) // 8 + 1)
         counts, ranges = b"", b""
         for at, file in enumerate(self.files):
@@ -92,7 +93,7 @@ class RowPlanner:
             for scan in request["scans"]
         ]
         return json.dumps(
-            {"version": 1, "secret": _text(_SECRET), "ticket": "rows", "scans": scans}
+            {"version": PROTOCOL, "secret": _text(_SECRET), "ticket": "rows", "scans": scans}
         )
 
 
