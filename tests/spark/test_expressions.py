@@ -124,6 +124,7 @@ def _condition(drawn: random.Random, expressions: list[str], depth_left: int = 3
     return f"({f' {kind.upper()} '.join(parts)})"
 
 
+@pytest.mark.in_time("iceberg")
 @pytest.mark.parametrize("name", _FORMATS)
 def test_drawn_conditions(spark: SparkSession, tmp_path: Path, name: str) -> None:
     """Queries have the rows that they have without indexes, whatever is compared and joined."""
