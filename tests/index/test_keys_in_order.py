@@ -1,4 +1,4 @@
-"""Keys that an index answers from its ends are those of the rows of the version, or it refuses."""
+"""An index returns the keys that the rows of a version have, or it refuses."""
 
 from __future__ import annotations
 

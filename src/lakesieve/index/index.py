@@ -227,7 +227,7 @@ class Index(KeysInOrder):
         return OpenedIndex(self._store, self._snapshot)
 
     def _columns(self, version: TableVersion) -> tuple[Column, ...]:
-        """Return the key columns as a version has them."""
+        """Return the key columns, with the names and types that they have in a version."""
         definition = self._snapshot.definition
         return indexed_columns(definition, self._table, version, strict=True) or ()
 

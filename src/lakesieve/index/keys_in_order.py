@@ -29,7 +29,7 @@ class KeysInOrder:
         raise NotImplementedError
 
     def _columns(self, version: TableVersion) -> tuple[Column, ...]:
-        """Return the key columns as a version has them."""
+        """Return the key columns, with the names and types that they have in a version."""
         raise NotImplementedError
 
     def min(self, version: str | int | None = None) -> pa.Scalar:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from lakesieve.errors import ErrorKind, UnsupportedError
-from lakesieve.sieve import EndKeys, KnownKeys, wide_code
+from lakesieve.sieve import EndKeys, KnownKeys, chosen_units, wide_code
 from lakesieve.store import known_keys
 from lakesieve.tables.contract import KnowsRowDeletes
 
@@ -164,8 +164,8 @@ class OrderedKeys:
             return False
         opened = self._index.loader.segment(entry)
         for _, blocks in self._index.loader.row_groups(opened, range(len(opened.firsts))):
-            counted = np.concatenate(([0], np.cumsum(live[blocks.ordinals])))
-            if ((np.diff(blocks.offsets) > 0) & (np.diff(counted[blocks.offsets]) == 0)).any():
+            held = chosen_units(live, blocks.offsets, blocks.ordinals)
+            if ((np.diff(blocks.offsets) > 0) & (held == 0)).any():
                 return False
         return True
 

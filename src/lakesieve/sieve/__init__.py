@@ -34,6 +34,7 @@ from lakesieve.sieve.keys import (
     wide_code,
 )
 from lakesieve.sieve.lookup import (
+    chosen_units,
     distinct,
     lookup_codes,
     lookup_points,
@@ -73,6 +74,7 @@ __all__ = [
     "blocks_of_pairs",
     "build_blocks",
     "build_budgeted",
+    "chosen_units",
     "component_code",
     "decode_keys",
     "distinct",

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from lakesieve.sieve.keys import Code
 
 MOST_END_KEYS = 128
-"""If there are no more distinct keys than this, all of them are kept."""
+"""Most distinct keys of a segment that are all kept."""
 
 END_KEYS = 32
-"""Otherwise, as many keys are kept at each end."""
+"""Number of keys that a segment with more keys keeps at each end."""
 
 END_KEY_BYTES = 4096
 """Most bytes of byte strings that are kept at each end."""

@@ -91,6 +91,18 @@ def distinct(ordinals: np.ndarray) -> np.ndarray:
     return np.flatnonzero(marked).astype(np.int32)
 
 
+def chosen_units(chosen: np.ndarray, offsets: np.ndarray, ordinals: np.ndarray) -> np.ndarray:
+    """Return how many units of each set are chosen.
+
+    Args:
+        chosen: For each unit, whether it is chosen.
+        offsets: The start of each set among the ordinals, and the end of the last set.
+        ordinals: The units of the sets, one set after the other.
+    """
+    counted = np.concatenate(([0], np.cumsum(chosen[ordinals])))
+    return np.diff(counted[offsets])
+
+
 def _touched(blocks: Blocks, ranges: RangeSet) -> tuple[np.ndarray, np.ndarray]:
     """Return the half-open slice of blocks that overlaps each range."""
     if blocks.codes is not None:

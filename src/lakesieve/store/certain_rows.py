@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakesieve.sieve import successor, wide_code
+from lakesieve.sieve import chosen_units, successor, wide_code
 from lakesieve.store.known_keys import known_keys
 from lakesieve.store.segment_scans import block_bounds
 
@@ -112,8 +112,7 @@ def _block_steps(
             break
         read += 1
         blocks = loader.row_group(opened, number)
-        counted = np.concatenate(([0], np.cumsum(live[blocks.ordinals])))
-        rows = np.diff(counted[blocks.offsets])
+        rows = chosen_units(live, blocks.offsets, blocks.ordinals)
         at = np.flatnonzero(rows)
         at = at[::-1] if descending else at
         at = at[: int(np.searchsorted(np.cumsum(rows[at]), wanted - total)) + 1]

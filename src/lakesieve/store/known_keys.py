@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from lakesieve.sieve import EndKeys, KnownKeys, successor
+from lakesieve.sieve import EndKeys, KnownKeys, chosen_units, successor
 from lakesieve.store.reader import segment_points
 
 if TYPE_CHECKING:
@@ -70,6 +70,6 @@ def _live_units(
     kind = pa.binary() if isinstance(entry.key_min, bytes) else pa.int64()
     held, total = np.zeros(len(keys), np.int64), np.zeros(len(keys), np.int64)
     for at, offsets, ordinals in segment_points(loader, entry, pa.array(keys, kind), 0, len(keys)):
-        counted = np.concatenate(([0], np.cumsum(live[ordinals])))
-        held[at], total[at] = np.diff(counted[offsets]), np.diff(offsets)
+        held[at] = chosen_units(live, offsets, ordinals)
+        total[at] = np.diff(offsets)
     return held, total

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakesieve.sieve import distinct
+from lakesieve.sieve import chosen_units, distinct
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -90,8 +90,7 @@ def shared_keys(
     """
     opened = loader.segment(entry)
     for number, blocks in loader.row_groups(opened, range(len(opened.firsts))):
-        counted = np.concatenate(([0], np.cumsum(live[blocks.ordinals])))
-        several = np.diff(counted[blocks.offsets]) > 1
+        several = chosen_units(live, blocks.offsets, blocks.ordinals) > 1
         if not several.any():
             continue
         lows, highs = block_bounds(opened, number, blocks, np.flatnonzero(several))

@@ -58,7 +58,7 @@ class CountsDeletes(Protocol):
 
 @runtime_checkable
 class KnowsRowDeletes(Protocol):
-    """A table whose metadata says whether it has row-level deletes."""
+    """A reader that knows from metadata alone whether a version has row-level deletes."""
 
     def has_row_deletes(self, version: TableVersion) -> bool:
         """Return whether some rows of a version's data files may be deleted."""

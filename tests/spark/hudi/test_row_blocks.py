@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.depth import depth
 from tests.spark.hudi.driver import DRIVERS, HudiDriver
+from tests.spark.rows.compared import compared
 
 import lakesieve as ls
 
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
-
-    from lakesieve.index.result import TablePruning
 
 ROWS = 2_000
 COLUMNS = {
@@ -53,16 +52,6 @@ def rows(spark: SparkSession, start: int, end: int) -> DataFrame:
     """Return new rows with a column of each type."""
     columns = [f"{made} AS {name}" for name, made in COLUMNS.items()]
     return spark.range(start, end, 1, 2).selectExpr("id", *columns)
-
-
-def compared(spark: SparkSession, query: str) -> list[TablePruning]:
-    """Run a query without and with skipping, check equal rows, and return what was read."""
-    ls.disable(spark)
-    expected = sorted(map(repr, spark.sql(query).collect()))
-    ls.enable(spark)
-    actual = sorted(map(repr, spark.sql(query).collect()))
-    assert actual == expected, query
-    return ls.last_pruning(spark)
 
 
 # a slice without log files is read in the same way in both kinds of tables

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 from tests.depth import depth
+from tests.spark.rows.compared import compared
 
 import lakesieve as ls
 
@@ -58,16 +60,7 @@ ROWS = 1_500
 @pytest.fixture
 def compare(spark: SparkSession) -> Callable[[str], list[TablePruning]]:
     """Run a query without and with skipping, check equal rows, and return what was read."""
-
-    def run(query: str) -> list[TablePruning]:
-        ls.disable(spark)
-        expected = sorted(map(repr, spark.sql(query).collect()))
-        ls.enable(spark)
-        actual = sorted(map(repr, spark.sql(query).collect()))
-        assert actual == expected, query
-        return ls.last_pruning(spark)
-
-    return run
+    return partial(compared, spark)
 
 
 @pytest.fixture(autouse=True)

@@ -8,6 +8,7 @@ import java.util.Map;
 import lakesieve.folders.FileScans;
 import lakesieve.folders.SchemaDocument;
 import lakesieve.rows.ParquetReads;
+import lakesieve.rows.RowRangeStrategy;
 import lakesieve.spark.ClassicSessions;
 import lakesieve.spark.PrivateMembers;
 import lakesieve.spark.Scala;
@@ -38,8 +39,7 @@ import org.apache.spark.sql.types.DataTypes;
  */
 public final class HudiFiles {
   /** The class of the format that reads file groups. */
-  static final String FILE_FORMAT =
-      "org.apache.spark.sql.execution.datasources.parquet.HoodieFileGroupReaderBasedFileFormat";
+  static final String FILE_FORMAT = RowRangeStrategy.HUDI;
 
   /** Private method of BaseHoodieTableFileIndex. */
   static final String ALL_SLICES = "getAllInputFileSlices";

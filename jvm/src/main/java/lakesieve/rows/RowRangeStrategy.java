@@ -33,8 +33,12 @@ public final class RowRangeStrategy extends PlanStrategy {
       Set.of(
           "org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat",
           "org.apache.spark.sql.delta.DeltaParquetFileFormat");
-  // it merges the rows of a file with those of log files, and the rows of such a file are all read
-  private static final String HUDI =
+
+  /**
+   * The class of the format that reads file groups of Hudi. It merges the rows of a base file with
+   * those of log files, and then all rows of the base file are read.
+   */
+  public static final String HUDI =
       "org.apache.spark.sql.execution.datasources.parquet.HoodieFileGroupReaderBasedFileFormat";
 
   @Override
