@@ -8,6 +8,7 @@ of how many a query read, by format, and what the classes of the JVM take by the
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING, TypedDict
@@ -46,7 +47,9 @@ class Session(TypedDict):
 def restarted(folder: Path, *formats: str) -> list[Session]:
     """Run this script in a process of its own, and return what each of its sessions tells."""
     command = [sys.executable, "-m", "tests.spark.restarts", str(folder), *formats]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    # no test tells this process how deep it goes
+    variables = os.environ | {"LAKESIEVE_SESSIONS": str(SESSIONS)}
+    ran = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
     if ran.returncode:
         raise AssertionError(ran.stderr)
     sessions: list[Session] = json.loads(ran.stdout.splitlines()[-1])

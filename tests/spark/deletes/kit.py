@@ -68,8 +68,8 @@ class EqualityDeletes:
         partition: Any = None,
         format: str = "parquet",  # noqa: A002 -- the word of the table property
         branch: str | None = None,
-    ) -> None:
-        """Write one delete file and commit it.
+    ) -> str:
+        """Write one delete file and commit it. Return its path.
 
         Args:
             columns: The equality columns.
@@ -87,6 +87,7 @@ class EqualityDeletes:
         path = f"{table.location()}/data/{uuid.uuid4().hex}-eq.{format}"
         written = self._writer.write(table, found, names, texts, format, path)
         self._writer.commit(table, java_list(self._spark, (written,)), branch)
+        return path
 
     def replace_by_copies(self) -> None:
         """Replace every data file by a copy with its sequence number, as old compactions do."""

@@ -54,6 +54,8 @@ class Story:
     names: dict[str, str] = field(default_factory=dict)
     log: list[str] = field(default_factory=list)
     tags: list[str] = field(default_factory=list)
+    # by the path of a delete file: its rows, columns by their first names
+    deleted: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     draw: random.Random = field(init=False)
     deletes: EqualityDeletes = field(init=False)
     format: str = field(init=False)
@@ -142,9 +144,10 @@ class Story:
         if partition is None:
             return
         self.log.append(f"delete {keys} {rows} at {partition}")
-        self.deletes.delete(
+        path = self.deletes.delete(
             [self.names[c] for c in keys], rows, partition=partition, format=self.format
         )
+        self.deleted[path] = [dict(zip(keys, row, strict=True)) for row in rows]
 
     def _rename(self) -> None:
         column = self.draw.choice(list(self.names))
