@@ -16,7 +16,7 @@ from lakesieve.index.definition import key_columns
 from lakesieve.index.ordered_keys import has_row_deletes
 from lakesieve.index.reasons import READ_FAILURES, Reason, ReasonCode, broken_index
 from lakesieve.predicate import ColumnRanges, Ranges
-from lakesieve.sieve import successor, wide_code
+from lakesieve.sieve import code_order, successor
 from lakesieve.store import certain_rows
 from lakesieve.tables.contract import HasFileStatistics
 from lakesieve.tables.statistics import MOST_FILES, ColumnBounds
@@ -124,9 +124,8 @@ class _FirstRows:
         known = [cut for cut in cuts if cut is not None]
         if not known:
             return None
-        if len({type(cut) for cut in known}) > 1:
-            known = [wide_code(cut) if isinstance(cut, int) else cut for cut in known]
-        cut = max(known) if self._order.descending else min(known)
+        comparable = map(code_order(known), known)
+        cut = max(comparable) if self._order.descending else min(comparable)
         interval = (cut, None) if self._order.descending else (None, cut)
         return Ranges(intervals=(interval,), nulls=self._order.nulls_first)
 
