@@ -29,7 +29,7 @@ from lakesieve.index import ReasonCode
 from lakesieve.tables.opening import open_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
 # PyIceberg's types leave out that names are taken for columns
@@ -60,27 +60,34 @@ _NOT_IN_SUBSTRAIT = ("prefix", "starts") if Version(pa.__version__) < Version("2
 _SHORT = ("=", "in", "<", "prefix", "null")
 
 
-def _iceberg(folder: Path, names: list[str]) -> Any:
+def _iceberg(folder: Path, parts: Sequence[pa.Table]) -> Any:
     catalog = SqlCatalog("c", uri=f"sqlite:///{folder}/c.db", warehouse=str(folder / "d"))
     catalog.create_namespace("db")
-    table = catalog.create_table("db.t", schema=part(0, names).schema)
+    table = catalog.create_table("db.t", schema=parts[0].schema)
     with table.transaction() as transaction:
-        for file in range(FILES):
-            transaction.append(part(file, names))
+        for rows in parts:
+            transaction.append(rows)
     return table
 
 
-def _delta(folder: Path, names: list[str]) -> str:
-    parts = [part(file, names) for file in range(FILES)]
+def _delta(folder: Path, parts: Sequence[pa.Table]) -> str:
     for rows in parts:
         deltalake.write_deltalake(str(folder), rows, mode="append")
     return f"delta:{folder}"
 
 
-def _parquet(folder: Path, names: list[str]) -> str:
-    for file in range(FILES):
-        pq.write_table(part(file, names), folder / f"{file}.parquet")
+def _parquet(folder: Path, parts: Sequence[pa.Table]) -> str:
+    for file, rows in enumerate(parts):
+        pq.write_table(rows, folder / f"{file}.parquet")
     return f"parquet:{folder}"
+
+
+# each writes a table with a data file of each part
+WRITERS: dict[str, Callable[[Path, Sequence[pa.Table]], Any]] = {
+    "iceberg": _iceberg,
+    "delta": _delta,
+    "parquet": _parquet,
+}
 
 
 @cache
@@ -93,16 +100,12 @@ def _column(name: str, path: str) -> pa.Array:
     return held
 
 
-@pytest.fixture(scope="module", params=["iceberg", "delta", "parquet"])
+@pytest.fixture(scope="module", params=list(WRITERS))
 def table(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A table of a format with an index on each column."""
     names = [name for name in KEYS if name != "token" or request.param == "iceberg"]
-    make: dict[str, Callable[[Path, list[str]], Any]] = {
-        "iceberg": _iceberg,
-        "delta": _delta,
-        "parquet": _parquet,
-    }
-    made = make[request.param](tmp_path_factory.mktemp(request.param), names)
+    parts = [part(file, names) for file in range(FILES)]
+    made = WRITERS[request.param](tmp_path_factory.mktemp(request.param), parts)
     opened = open_table(made)
     for name in names:
         build_index(opened, name, partial(_column, name))
@@ -341,3 +344,48 @@ def test_why_every_file_is_read(table: Any, predicate: str, code: ReasonCode) ->
     assert code in {reason.code for reason in found.reasons}
     other = {ReasonCode.NO_USABLE_PREDICATE, ReasonCode.NOT_SELECTIVE} - {code}
     assert not other & {reason.code for reason in found.reasons}
+
+
+def _nested_part(file: int) -> pa.Table:
+    """Return rows of a data file with columns of nested types around a key."""
+    numbers = [file, file + 10]
+    places = [
+        {"zip": number, "lines": [str(number)], "geo": {"lat": float(number)}} for number in numbers
+    ]
+    place = pa.struct(
+        [
+            ("zip", pa.int64()),
+            ("lines", pa.list_(pa.string())),
+            ("geo", pa.struct([("lat", pa.float64())])),
+        ]
+    )
+    visit = pa.struct([("at", pa.int64())])
+    columns = {
+        "visits": pa.array([[{"at": number}] for number in numbers], pa.list_(visit)),
+        "place": pa.array(places, place),
+        "small": pa.array(numbers, pa.int64()),
+        "tags": pa.array([[("a", {"at": 1})]] * 2, pa.map_(pa.string(), visit)),
+    }
+    return pa.table(columns)
+
+
+@pytest.mark.parametrize("format_name", list(WRITERS))
+def test_nested_columns_do_not_prevent_skipping(tmp_path: Path, format_name: str) -> None:
+    """Files are skipped although columns are structs, lists and maps with ids of their fields."""
+    made = WRITERS[format_name](tmp_path, [_nested_part(file) for file in range(10)])
+    build_index(open_table(made), "small", partial(_column, "small"))
+    build_index(
+        open_table(made), "place.zip", lambda path: pc.struct_field(_column("place", path), "zip")
+    )
+    con = duckdb.connect()
+    duckdb_engine.relation(con, made).create_view("t")
+
+    dataset = arrow.dataset(made)
+    assert dataset.to_table(filter=pc.field("small") == 13).num_rows == 1
+    assert _files_read() == 1
+    assert dataset.to_table(filter=pc.field("place", "zip") == 13).num_rows == 1
+    assert _files_read() == 1
+    assert con.execute("SELECT place.zip FROM t WHERE small = 13").fetchall() == [(13,)]
+    assert _files_read() == 1
+    assert polars_engine.scan(made).filter(pl.col("small") == 13).collect().height == 1
+    assert _files_read() == 1

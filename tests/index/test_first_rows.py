@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.depth import depth
-from tests.index.test_keys_in_order import INTEGERS, few_keys, many_keys, table_of
+from tests.index.drawn_keys import INTEGERS, drawn_life, table_of
 
 from lakesieve.errors import ErrorKind, InvalidInputError
 from lakesieve.index import OpenedIndex, ReasonCode, find
@@ -69,22 +69,8 @@ def _check(table: KeyTable, key_type: KeyType, order: RowOrder, uncovered: set[s
 @given(data=st.data())
 def test_the_first_rows_are_in_the_files(data: st.DataObject) -> None:
     """Whatever is indexed, dropped, added and merged, no row among the first is left out."""
-    key_type, files = data.draw(st.one_of(few_keys(), many_keys()))
-    table = table_of(key_type, files)
-    paths = list(table.files)
-    first = data.draw(st.integers(1, len(paths)))
-    table.versions = [paths[:first]]
-    table.create(
-        rows_per_block=data.draw(st.sampled_from([0, 0, 1, 3])),
-        budget=data.draw(st.sampled_from([None, None, None, "1 bits"])),
-    )
-    if first < len(paths):
-        table.versions.append(paths)
-        is_refreshed = data.draw(st.booleans())
-        if is_refreshed:
-            table.refresh()
-    covered = set(paths if first == len(paths) or is_refreshed else paths[:first])
-    table.versions += data.draw(st.lists(st.lists(st.sampled_from(paths), unique=True), max_size=3))
+    life = drawn_life(data, budgets=(None, None, None, "1 bits"), always_refreshed=False)
+    table, key_type = life.table, life.key_type
     table.has_statistics = data.draw(st.booleans())
     orders = [
         RowOrder(
@@ -97,12 +83,11 @@ def test_the_first_rows_are_in_the_files(data: st.DataObject) -> None:
     ]
 
     for order in orders:
-        _check(table, key_type, order, set(paths) - covered)
+        _check(table, key_type, order, life.uncovered)
 
-    table.versions = table.versions[data.draw(st.integers(0, len(table.versions) - 1)) :]
-    table.index().compact()
+    life.compact(data)
     for order in orders:
-        _check(table, key_type, order, set(paths) - covered)
+        _check(table, key_type, order, life.uncovered)
 
 
 def _scattered() -> KeyTable:

@@ -15,61 +15,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.depth import depth
-from tests.kit.key_table import KeyTable
-from tests.kit.strategies import key_columns
+from tests.index.drawn_keys import INTEGERS, drawn_life, table_of
 
 from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError, UnsupportedError
 from lakesieve.index import OpenedIndex
 from lakesieve.index.access import without_engine
 from lakesieve.index.ordered_keys import OrderedKeys
-from lakesieve.sieve import KINDS, MOST_END_KEYS, KeyType, encode_keys
+from lakesieve.sieve import MOST_END_KEYS, KeyType, encode_keys
 from lakesieve.storage import Storage
 from lakesieve.store import IndexStore
-from lakesieve.tables import Column
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tests.kit.key_table import KeyTable
+
     from lakesieve.index import Index
-
-INTEGERS = KeyType(kind="integer")
-
-
-def table_of(key_type: KeyType, files: list[pa.Array], kind: str = "any") -> KeyTable:
-    """Return a table without versions. ``kind`` is the type as a format prints it."""
-    column = Column(
-        path=("k",),
-        field_id=1,
-        type=kind,
-        kind=key_type.kind,
-        scale=key_type.scale,
-        precision=key_type.precision,
-    )
-    by_path = {f"file:/t/{number}": values for number, values in enumerate(files)}
-    return KeyTable(column=column, files=by_path, versions=[])
-
-
-@st.composite
-def few_keys(draw: st.DrawFn) -> tuple[KeyType, list[pa.Array]]:
-    """Draw data files of a few values of any kind, which meet in several files."""
-    column = draw(key_columns(draw(st.sampled_from(sorted(KINDS)))))
-    values = column.values
-    numbers = st.lists(st.integers(0, max(len(values) - 1, 0)), max_size=8 if len(values) else 0)
-    files = draw(st.lists(numbers, min_size=1, max_size=6))
-    return column.key_type, [values.take(pa.array(at, pa.int64())) for at in files]
-
-
-@st.composite
-def many_keys(draw: st.DrawFn) -> tuple[KeyType, list[pa.Array]]:
-    """Draw data files with more keys than a segment keeps, dense or sparse, as numbers or texts."""
-    spans = st.tuples(st.integers(0, 300), st.integers(1, 200), st.sampled_from([1, 1, 2, 77]))
-    drawn = draw(st.lists(spans, min_size=1, max_size=5))
-    files = [list(range(start, start + count * step, step)) for start, count, step in drawn]
-    if draw(st.booleans()):
-        return INTEGERS, [pa.array(keys, pa.int64()) for keys in files]
-    end = draw(st.sampled_from(["", "x" * 60, "/a/b"]))
-    texts = [pa.array([f"{key:06}{end}" for key in keys], pa.string()) for keys in files]
-    return KeyType(kind="string"), texts
 
 
 def _answer(ask: Callable[[], Any]) -> Any:
@@ -114,27 +75,17 @@ def _check_refusal(kind: ErrorKind, key_type: KeyType, *, must: bool) -> None:
 @given(data=st.data())
 def test_answers_are_the_keys_of_the_rows(data: st.DataObject) -> None:
     """Whatever is indexed, refreshed, dropped and merged, no answer differs from the rows."""
-    key_type, files = data.draw(st.one_of(few_keys(), many_keys()))
-    table = table_of(key_type, files)
-    paths = list(table.files)
-    first = data.draw(st.integers(1, len(paths)))
-    table.versions = [paths[:first]]
-    table.create(rows_per_block=data.draw(st.sampled_from([0, 0, 1, 3])))
+    life = drawn_life(data)
+    table, key_type = life.table, life.key_type
     index = table.index()
-    if first < len(paths):
-        table.versions.append(paths)
-        table.refresh()
-    some = st.lists(st.sampled_from(paths), unique=True)
-    table.versions += data.draw(st.lists(some, max_size=3))
     is_small = all(
         len(set(encode_keys(key_type, values).to_pylist())) <= MOST_END_KEYS // 8
-        for values in files
+        for values in table.files.values()
     )
 
     _check(table, key_type, index, must=is_small)
 
-    table.versions = table.versions[data.draw(st.integers(0, len(table.versions) - 1)) :]
-    index.compact()
+    life.compact(data)
     _check(table, key_type, index, must=False)
 
 

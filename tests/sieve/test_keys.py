@@ -14,7 +14,7 @@ from tests.kit.strategies import key_columns
 from tests.kit.twins import codes_of
 
 from lakesieve.errors import ErrorKind, UnsupportedError
-from lakesieve.sieve import KINDS, KeyType, encode_keys, wide_code
+from lakesieve.sieve import KINDS, KeyType, code_order, encode_keys, wide_code
 
 
 def listed(values: pa.Array) -> list[Any]:
@@ -22,6 +22,15 @@ def listed(values: pa.Array) -> list[Any]:
     if pa.types.is_timestamp(values.type) and values.type.unit == "ns":
         values = values.cast(pa.int64())
     return list(values.to_pylist())
+
+
+@given(st.lists(st.tuples(st.integers(-(10**18) + 1, 10**18 - 1), st.booleans())))
+def test_codes_of_both_types_have_one_order(numbers: list[tuple[int, bool]]) -> None:
+    """Codes from before and after a decimal got more digits compare like the numbers."""
+    codes = {number: wide_code(number) if is_wide else number for number, is_wide in numbers}
+    in_order = code_order(codes.values())
+
+    assert sorted(codes, key=lambda number: in_order(codes[number])) == sorted(codes)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -6,6 +6,7 @@ import os
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
+from unittest import mock
 
 import pytest
 from tests.storage.emulators import STORES, storage_in
@@ -146,6 +147,27 @@ def test_a_rewritten_object_has_another_version(tmp_path: Path) -> None:
     os.utime(tmp_path / "x", ns=(1, 1))
 
     assert storage.head("x").version != before.version
+
+
+def test_an_unknown_state_of_a_file_has_its_cause(tmp_path: Path) -> None:
+    """Only a permission that is missing is called so: a loop of links and a long name are not."""
+    storage = open_storage(str(tmp_path))
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    (tmp_path / "file").write_text("in the way")
+
+    for path, cause in (("loop", "levels of symbolic"), ("x" * 300, "too long"), ("file/x", "Not")):
+        with pytest.raises(StorageError, match=cause) as caught:
+            storage.stamp(path)
+        assert caught.value.kind is ErrorKind.STORAGE_FAILED
+    with pytest.raises(NotFoundError):
+        storage.stamp("gone")
+    denial = PermissionError(13, "Permission denied")
+    with (
+        mock.patch("os.stat", side_effect=denial),
+        pytest.raises(StorageError, match="permission denied") as denied,
+    ):
+        storage.stamp("file")
+    assert denied.value.kind is ErrorKind.READ_ONLY
 
 
 def test_a_read_only_place_says_so(tmp_path: Path) -> None:

@@ -7,7 +7,10 @@ import os
 import random
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from tests.tables.test_delta_reader import METADATA, PROTOCOL, Log, added, removed
 
 from lakesieve.errors import (
@@ -16,6 +19,12 @@ from lakesieve.errors import (
     NotFoundError,
     StorageError,
     UnsupportedError,
+)
+from lakesieve.tables.delta.logged_paths import (
+    absolute_paths,
+    are_simple,
+    canonical_paths,
+    check_spellings,
 )
 
 if TYPE_CHECKING:
@@ -90,6 +99,57 @@ def test_spellings_that_readers_take_differently(log: Log, first: str, second: s
     with pytest.raises(UnsupportedError, match="The log of delta:") as caught:
         log.open()
     assert caught.value.kind is ErrorKind.UNSUPPORTED_TABLE
+
+
+@given(st.lists(st.text("aB9_-~!'()*,;$&+=@./:%2EF#? \n\\é", max_size=8), max_size=4))
+@example(["part-00000-80a083e8.c000.snappy.parquet", "day=2024-01-01/part.parquet"])
+def test_simple_paths_are_as_they_are(texts: list[str]) -> None:
+    """Paths that are called simple are canonical, relative and unescaped, and no two are equal."""
+    paths = pa.chunked_array([pa.array(texts, pa.string())])
+    if not are_simple(paths):
+        return
+
+    # each path takes the way of those that are not plain
+    for text in texts:
+        odd = pa.chunked_array([[f"./{text}"]])
+        assert canonical_paths(odd, "t").to_pylist() == [text]
+    check_spellings(paths, "t")
+    slow, fast = (absolute_paths(paths, "file:/t", is_simple=one) for one in (False, True))
+    assert fast.equals(slow)
+    assert fast.to_pylist() == [f"file:/t/{text}" for text in texts]
+
+
+@pytest.mark.parametrize(
+    "path", ["/t/a", "s3://b/a", "a:b", "a%20b", "./a", "../a", ".a", "a//b", "/", "", "a/", "a\n"]
+)
+def test_paths_that_are_not_simple(path: str) -> None:
+    """Absolute paths, escapes, steps and unusual characters are looked at one by one."""
+    assert not are_simple(pa.chunked_array([["a", path]]))
+
+
+def test_simple_and_other_paths_in_one_log(log: Log) -> None:
+    """A commit with unusual paths after a checkpoint of usual ones removes the right file."""
+    described = {"metaData": {**METADATA["metaData"], "configuration": []}}
+    rows = [PROTOCOL, described, added("a.parquet"), added("d/b"), added("d/c")]
+    log.checkpoint(f"{0:020d}.checkpoint.parquet", rows)
+    log.commit(1, removed("d//b"), added("/other/x"))
+    log.commit(2, removed("d/./c"), added("d/%20"))
+
+    assert log.paths("1") == ["a.parquet", "d/c", "file:/other/x"]
+    assert log.paths() == ["a.parquet", "d/ ", "file:/other/x"]
+
+
+def test_actions_on_the_table_far_apart_in_a_checkpoint(log: Log) -> None:
+    """The last such action of a checkpoint counts, wherever it stands among the files."""
+    described = {**METADATA["metaData"], "configuration": []}
+    older, newer = ({"metaData": {**described, "partitionColumns": [c]}} for c in ("k", "p"))
+    files = [added(f"{number}") for number in range(70_000)]
+    log.checkpoint(f"{0:020d}.checkpoint.parquet", [older, *files, PROTOCOL, newer])
+    log.commit(1, removed("0"))
+    version = log.open().version()
+
+    assert json.loads(version.schema)["partitioning"] == ["p"]
+    assert len(log.paths()) == 69_999
 
 
 def test_actions_that_are_unknown(log: Log) -> None:

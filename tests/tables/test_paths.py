@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.kit.twins import normal_path
 from tests.tables.spellings import ROOTS, SPELLINGS, File, files, spellings
 
-from lakesieve.tables.paths import identified, normal_paths, table_root
+from lakesieve.tables.paths import identified, is_normal_root, normal_paths, table_root
 
 
 def _normal(*paths: str) -> list[str]:
@@ -41,6 +41,24 @@ def test_files_keep_apart_and_spellings_meet(data: st.DataObject, one: File, two
 def test_any_text_equals_the_twin(texts: list[str]) -> None:
     """Any text is normalized like in the slow twin."""
     assert _normal(*texts) == [normal_path(text) for text in texts]
+
+
+_ROOTS = st.sampled_from([*SPELLINGS, *ROOTS, "hdfs:/", "s3:/", "/", ""])
+
+
+@given(_ROOTS | st.text("aAsS3:/. \\%#é", max_size=12), st.lists(st.text("aAs3.%", min_size=1)))
+def test_paths_below_a_normal_root_are_normal(root: str, names: list[str]) -> None:
+    """Where a root says that paths below it are normalized, no path changes."""
+    path = f"{root}/{'/'.join(names or ['a'])}"
+
+    if is_normal_root(root):
+        assert normal_path(path) == path
+
+
+@pytest.mark.parametrize("root", ["file:/a/t", "s3://b/t", "hdfs://h:9/t", "abfs://c@s.net/t"])
+def test_usual_roots_are_normal(root: str) -> None:
+    """The roots of most tables spare a look at every path."""
+    assert is_normal_root(root)
 
 
 def test_paths_that_are_spelled_so_are_left_alone() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from lakesieve.advisor.result import Estimate
 from lakesieve.index import Candidates, OpenedIndex, plan
 from lakesieve.predicate import AllOf, AnyOf, ColumnRanges
-from lakesieve.sieve import wide_code
+from lakesieve.sieve import bytewise_code
 from lakesieve.store import IndexStore
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class BoundsOfFiles(OpenedIndex):
     def _code(self, code: Code | None) -> Code:
         if code is None:
             return b"" if self._is_bytewise else 0
-        return wide_code(code) if self._is_bytewise and isinstance(code, int) else code
+        return bytewise_code(code) if self._is_bytewise else code
 
     def may_match(self, ranges: Ranges) -> Candidates | None:
         """Return whether a value of the ranges fits each file's minimum and maximum."""

@@ -16,7 +16,7 @@ from lakesieve.index.definition import key_columns
 from lakesieve.index.ordered_keys import has_row_deletes
 from lakesieve.index.reasons import READ_FAILURES, Reason, ReasonCode, broken_index
 from lakesieve.predicate import ColumnRanges, Ranges
-from lakesieve.sieve import successor, wide_code
+from lakesieve.sieve import code_order, successor
 from lakesieve.store import certain_rows
 from lakesieve.tables.contract import HasFileStatistics
 from lakesieve.tables.statistics import MOST_FILES, ColumnBounds
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from lakesieve.index.opened import OpenedIndex
     from lakesieve.index.row_order import RowOrder
+    from lakesieve.sieve import Code
     from lakesieve.tables import Column, TableReader, TableVersion
 
 
@@ -124,9 +125,8 @@ class _FirstRows:
         known = [cut for cut in cuts if cut is not None]
         if not known:
             return None
-        if len({type(cut) for cut in known}) > 1:
-            known = [wide_code(cut) if isinstance(cut, int) else cut for cut in known]
-        cut = max(known) if self._order.descending else min(known)
+        comparable = map(code_order(known), known)
+        cut = max(comparable) if self._order.descending else min(comparable)
         interval = (cut, None) if self._order.descending else (None, cut)
         return Ranges(intervals=(interval,), nulls=self._order.nulls_first)
 
@@ -147,34 +147,43 @@ class _FirstRows:
         statistics = self._table.file_statistics(self._version)
         if statistics is None:
             return None
-        bounds = statistics.read([self._column.field_id])
-        parts = [
-            part
-            for part in bounds.parts
-            if isinstance(part, ColumnBounds) and part.field_id == self._column.field_id
-        ]
-        if not parts:
+        field_id, descending = self._column.field_id, self._order.descending
+        bounds = statistics.read([field_id])
+        parts = (part for part in bounds.parts if isinstance(part, ColumnBounds))
+        part = next((part for part in parts if part.field_id == field_id), None)
+        if part is None:
             return None
-        part = parts[0]
         numbers = self._index.numbers(bounds.paths)
-        # statistics may list files that are not live, or list a file twice
-        _, once = np.unique(numbers, return_index=True)
-        is_first = np.zeros(len(numbers), bool)
-        is_first[once] = True
-        counts = is_first & (numbers >= 0)
-        counts[counts] &= (self._chosen & without_null)[numbers[counts]]
-        if not self._order.descending:
+        counts = _first_places(numbers, self._chosen & without_null)
+        if not descending:
             # NaN is above all bounds
             counts &= part.has_high & ~part.has_nan
-        at = np.flatnonzero(counts)
-        ends = (part.low if self._order.descending else part.high)[at]
-        in_order = np.argsort(ends, kind="stable")
-        if self._order.descending:
-            in_order = in_order[::-1]
-        rows = np.cumsum(self._index.records()[numbers[at]][in_order])
-        enough = int(np.searchsorted(rows, wanted))
-        if enough == len(rows):
-            return None
-        end = ends[in_order[enough]]
-        code = end if isinstance(end, bytes) else int(end)
-        return code if self._order.descending else successor(code)
+        ends, records = part.low if descending else part.high, self._index.records()
+        end = _end_of_rows(ends[counts], records[numbers[counts]], wanted, descending=descending)
+        return end if end is None or descending else successor(end)
+
+
+def _first_places(numbers: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """Return a mask of the places where each chosen file stands first; -1 is no file."""
+    is_first = np.zeros(len(numbers), bool)
+    is_first[np.unique(numbers, return_index=True)[1]] = True
+    is_first &= numbers >= 0
+    is_first[is_first] = chosen[numbers[is_first]]
+    return is_first
+
+
+def _end_of_rows(
+    ends: np.ndarray, records: np.ndarray, wanted: int, *, descending: bool
+) -> Code | None:
+    """Return the end of the files that together have so many rows, or ``None`` if all have fewer.
+
+    No row of a file is beyond its end. Files count from the lowest end on, or from the highest.
+    """
+    in_order = np.argsort(ends, kind="stable")
+    if descending:
+        in_order = in_order[::-1]
+    enough = int(np.searchsorted(np.cumsum(records[in_order]), wanted))
+    if enough == len(in_order):
+        return None
+    end = ends[in_order[enough]]
+    return end if isinstance(end, bytes) else int(end)

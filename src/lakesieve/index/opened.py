@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from lakesieve.errors import corrupt
 from lakesieve.index.key_ranges import KeyRanges
 from lakesieve.index.row_ranges import ALL_ROWS, Candidates, RowRanges
-from lakesieve.sieve import VALUES, distinct, successor, wide_code
+from lakesieve.sieve import VALUES, code_order, distinct, successor
 from lakesieve.store import (
     IN_ORDER_BYTES,
     BlockCache,
@@ -319,6 +319,7 @@ def _less(one: Code | None, other: Code, *, most: bool = False) -> Code:
     """Return the lower of two codes, or the higher if ``most``. Integers become bytes if needed."""
     if one is None:
         return other
-    if isinstance(one, int) != isinstance(other, int):
-        one, other = (wide_code(c) if isinstance(c, int) else c for c in (one, other))
-    return max(one, other) if most else min(one, other)
+    in_order = code_order((one, other))
+    lower: Code
+    lower, higher = sorted((in_order(one), in_order(other)))
+    return higher if most else lower

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from lakesieve.errors import ErrorKind, UnsupportedError
-from lakesieve.sieve import EndKeys, KnownKeys, chosen_units, wide_code
+from lakesieve.sieve import EndKeys, KnownKeys, chosen_units, code_order
 from lakesieve.store import known_keys
 from lakesieve.tables.contract import KnowsRowDeletes
 
@@ -49,8 +49,7 @@ class OrderedKeys:
         self._segments = [
             entry for entry in index.snapshot.segments if self._live[entry.catalogue].any()
         ]
-        kinds = {type(entry.key_min) for entry in self._segments}
-        self._are_mixed = len(kinds) > 1
+        self._in_order = code_order(entry.key_min for entry in self._segments)
 
     @classmethod
     def of_version(
@@ -181,16 +180,10 @@ class OrderedKeys:
             first=descending is not True,
             last=descending is not False,
         )
-        if not self._are_mixed:
-            return known
         return KnownKeys(
             keys=[self._in_order(key) for key in known.keys],
             unknown=[(self._in_order(low), self._in_order(end)) for low, end in known.unknown],
         )
-
-    def _in_order(self, code: Any) -> Any:
-        """Return a code that compares with the codes of all segments."""
-        return wide_code(code) if self._are_mixed and isinstance(code, int) else code
 
     def _not_kept(self) -> UnsupportedError:
         definition = self._index.definition

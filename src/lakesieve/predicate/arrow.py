@@ -81,12 +81,16 @@ def _used(root: Any, schema: pa.Schema) -> frozenset[str]:
 
 @lru_cache(maxsize=64)
 def _convertible(schema: pa.Schema) -> pa.Schema:
-    """Replace types that Substrait lacks, without a change to the meaning of a filter.
+    """Remove metadata, and replace types that Substrait lacks. A filter keeps its meaning.
 
     Arrow refuses to convert any filter if the schema has one column of such a type, even if the
     filter does not use it. It also does not convert ``starts_with`` on a ``large_string``.
     """
-    return pa.schema([field.with_type(_convertible_type(field.type)) for field in schema])
+    return pa.schema([_convertible_field(field) for field in schema])
+
+
+def _convertible_field(field: pa.Field) -> pa.Field:
+    return field.with_type(_convertible_type(field.type)).remove_metadata()
 
 
 def _convertible_type(kind: pa.DataType) -> pa.DataType:
@@ -97,7 +101,8 @@ def _convertible_type(kind: pa.DataType) -> pa.DataType:
     if isinstance(kind, pa.BaseExtensionType):
         return _convertible_type(kind.storage_type)
     if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(_convertible_type(field.type)) for field in kind])
+        # Arrow refuses fields of structs that have metadata, such as the field ids of Iceberg
+        kind = pa.struct([_convertible_field(field) for field in kind])
     try:
         pc.scalar(value=True).to_substrait(pa.schema([("column", kind)]))
     except (pa.ArrowException, NotImplementedError):

@@ -91,5 +91,5 @@ def _exposed(host: str, why: str, instead: str) -> InvalidInputError:
     return InvalidInputError(
         f"Other machines reach {host}, and {why}.",
         kind=ErrorKind.INVALID_ARGUMENT,
-        hint=f"{instead}, listen at 127.0.0.1, or say with --no-auth that all may call.",
+        hint=f"{instead}, listen on 127.0.0.1, or say with --no-auth that all may call.",
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from lakesieve.errors import ErrorKind, UnsupportedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 Code = int | bytes
 """The code of one key, or of a bound."""
@@ -144,6 +144,29 @@ def wide_code(unscaled: int) -> bytes:
     """
     limit = 1 << 127
     return (max(-limit, min(unscaled, limit - 1)) + limit).to_bytes(_WIDE_BYTES, "big")
+
+
+@overload
+def bytewise_code(code: Code) -> bytes: ...
+
+
+@overload
+def bytewise_code(code: None) -> None: ...
+
+
+def bytewise_code(code: Code | None) -> bytes | None:
+    """Return a code as bytes: an integer becomes its :func:`wide_code`."""
+    return wide_code(code) if isinstance(code, int) else code
+
+
+def code_order(codes: Iterable[Code]) -> Callable[[Any], Any]:
+    """Return a function that converts codes of the physical types of ``codes`` to one order.
+
+    An index has codes of both types after its decimal got more digits. Then integers become
+    :func:`wide_code`. Codes of one type already compare, and stay as they are.
+    """
+    are_mixed = len({type(code) for code in codes}) > 1
+    return bytewise_code if are_mixed else lambda code: code
 
 
 def unscaled(code: bytes) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakesieve.sieve.keys import wide_code
+from lakesieve.sieve.keys import bytewise_code
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,14 +44,14 @@ class RangeSet:
 
         Intervals may be in any order; empty intervals are dropped. The end of an integer interval
         may exceed the highest code. ``physical`` is the storage type of the blocks' codes, or of
-        the keys under their text code. If it is bytes, integers become :func:`wide_code`.
+        the keys under their text code. If it is bytes, integers become :func:`bytewise_code`.
         """
         if len(intervals) == 1:
             one = one_range(*intervals[0], physical, text)
             return cls(lows=[], highs=[]) if one is None else cls(lows=[one[0]], highs=[one[1]])
         if physical == "bytes":
             texts: list[tuple[Any, Any]] = [
-                (_as_bytes(low) or b"", _as_bytes(high)) for low, high in intervals
+                (bytewise_code(low) or b"", bytewise_code(high)) for low, high in intervals
             ]
             nonempty = [(low, high) for low, high in texts if high is None or low < high]
             if text is None:
@@ -118,7 +118,7 @@ def one_range(
     first: int
     behind: int
     if physical == "bytes":
-        start, end = _as_bytes(low) or b"", _as_bytes(high)
+        start, end = bytewise_code(low) or b"", bytewise_code(high)
         if end is not None and start >= end:
             return None
         if text is None:
@@ -161,10 +161,6 @@ def _clamp(code: Code | None, absent: int) -> int:
     if _LOWEST <= code <= _HIGHEST:
         return code
     return _LOWEST if code < _LOWEST else _HIGHEST + 1
-
-
-def _as_bytes(code: Code | None) -> bytes | None:
-    return wide_code(code) if isinstance(code, int) else code
 
 
 class _Highest:

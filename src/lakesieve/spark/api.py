@@ -45,7 +45,7 @@ __all__ = [
     "trade_offs",
 ]
 
-_LOGGER = logging.getLogger(__name__)
+_LOGGER = logging.getLogger("lakesieve.spark")
 
 
 def enable(

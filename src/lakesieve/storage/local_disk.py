@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, StorageError, UnsupportedError
-from lakesieve.storage.store_errors import missing, read_only
+from lakesieve.storage.store_errors import typed_errors
 from lakesieve.storage.trust import INDEX_FOLDER
 
 if TYPE_CHECKING:
@@ -27,10 +27,9 @@ def stamp_of(file: str) -> tuple[int, ...]:
         # os.stat directly, because the store or a Path would take most of the time of a warm
         # look-up
         stat = os.stat(file)  # noqa: PTH116
-    except FileNotFoundError as error:
-        raise missing(file) from error
-    except OSError as error:
-        raise read_only(file) from error
+    except OSError:
+        with typed_errors(file, root=""):
+            raise
     return stat.st_ino, stat.st_mtime_ns, stat.st_size
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakesieve.sieve import chosen_units, successor, wide_code
+from lakesieve.sieve import chosen_units, code_order, successor
 from lakesieve.store.known_keys import known_keys
 from lakesieve.store.segment_scans import block_bounds
 
@@ -44,10 +44,7 @@ def certain_rows(
         ``None`` if too few rows are certain.
     """
     chosen = [entry for entry in segments if live[entry.catalogue].any()]
-    are_mixed = len({type(entry.key_min) for entry in chosen}) > 1
-
-    def in_order(code: Any) -> Any:
-        return wide_code(code) if are_mixed and isinstance(code, int) else code
+    in_order = code_order(entry.key_min for entry in chosen)
 
     def near(entry: SegmentEntry) -> Any:
         return in_order(entry.key_max if descending else entry.key_min)

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from lakesieve.sieve import (
     RangeSet,
+    bytewise_code,
     distinct,
     lookup_codes,
     lookup_points,
@@ -19,7 +20,6 @@ from lakesieve.sieve import (
     lookup_spans,
     one_range,
     row_groups_of,
-    wide_code,
 )
 from lakesieve.store.segment_loader import OpenedSegment, SegmentLoader
 
@@ -321,7 +321,7 @@ class SegmentRow:
 
     def with_type(self, code: Code | None) -> Code | None:
         """Convert a code to the physical type of these segments."""
-        return wide_code(code) if self.is_bytewise and isinstance(code, int) else code
+        return bytewise_code(code) if self.is_bytewise else code
 
     def touching(self, intervals: Sequence[Interval]) -> list[tuple[SegmentEntry, list[Interval]]]:
         """Return each segment that can hold codes of some intervals, with these intervals."""
@@ -368,10 +368,10 @@ def _overlapping(intervals: Sequence[Interval], low: Code, high: Code) -> list[I
 
 
 def _in_bytes(keys: pa.Array) -> pa.Array:
-    """Convert codes to bytes, see :func:`lakesieve.sieve.wide_code`."""
+    """Convert codes to bytes, see :func:`lakesieve.sieve.bytewise_code`."""
     if keys.type == pa.binary():
         return keys
-    return pa.array([wide_code(key) for key in keys.to_pylist()], pa.binary())
+    return pa.array([bytewise_code(key) for key in keys.to_pylist()], pa.binary())
 
 
 def _in_words(keys: pa.Array) -> tuple[pa.Array, np.ndarray]:

@@ -82,6 +82,14 @@ def table_root(location: str) -> str:
     return spelled if shorter.endswith((":", "/")) else shorter
 
 
+@lru_cache(maxsize=1024)
+def is_normal_root(root: str) -> bool:
+    """Return whether all paths below a folder are normalized that do not repeat a slash."""
+    # the rules change what is before the path, and repeated slashes in it
+    inside = pa.chunked_array([[f"{root}/A/a"]], pa.string())
+    return bool(normal_paths(inside).equals(inside))
+
+
 def identified(files: pa.Table) -> pa.Table:
     """Normalize the paths of data files to the spelling that indexes use.
 

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from lakesieve.predicate import AllOf, AlwaysFalse, AnyOf, ColumnRanges
 from lakesieve.predicate.literals import HIGHEST, LOWEST, float_code
-from lakesieve.sieve import wide_code
+from lakesieve.sieve import bytewise_code
 from lakesieve.tables.value_codes import is_bytewise
 
 if TYPE_CHECKING:
@@ -91,8 +91,7 @@ def _codes(codes: Sequence[Code | None], *, is_bytes: bool) -> np.ndarray:
     if not is_bytes:
         whole = [LOWEST if code is None else max(LOWEST, min(int(code), HIGHEST)) for code in codes]
         return np.array(whole, np.int64)
-    wide = [wide_code(code) if isinstance(code, int) else code or b"" for code in codes]
-    return np.array(wide, object)
+    return np.array([bytewise_code(code) or b"" for code in codes], object)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -28,7 +28,9 @@ def enable(spark: SparkSession, locations: Iterable[str]) -> None:
     if roots:
         spark.conf.set(_LOCATIONS, roots)
     spark.conf.set(_ENABLED, "true")
-    logging.getLogger(__name__).info("The extension in the server of this session skips files.")
+    logging.getLogger("lakesieve.spark").info(
+        "The extension in the server of this session skips files."
+    )
 
 
 def disable(spark: SparkSession) -> None:

@@ -195,7 +195,7 @@ def check_java() -> None:
         raise SetupError(
             f"Java {major} at {java} is too new for Spark before 4.2.",
             kind=ErrorKind.JAVA_MISSING,
-            hint="Point JAVA_HOME at Java 17 or 21, or install pyspark 4.2 or newer.",
+            hint="Point JAVA_HOME at Java 17 to 23, or install pyspark 4.2 or newer.",
         )
 
 

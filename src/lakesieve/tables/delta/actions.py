@@ -117,8 +117,7 @@ def read_parquet(data: bytes) -> LogPart:
     file = pq.ParquetFile(pa.BufferReader(data))
     names = file.schema_arrow.names
     for name in (*_TABLE_ACTIONS, "sidecar"):
-        actions = file.read(columns=[name]).column(name).drop_null() if name in names else ()
-        for action in actions:
+        for action in _few_actions(file, name) if name in names else ():
             if name == "sidecar":
                 part.sidecars.append(action["path"].as_py())
             else:
@@ -135,6 +134,22 @@ def read_parquet(data: bytes) -> LogPart:
                 added = pa.repeat(name == "add", len(rows))
                 part.files.append(_file_batch(rows, added, keeps_stats=keeps_stats))
     return part
+
+
+def _few_actions(file: pq.ParquetFile, name: str) -> Iterator[pa.StructScalar]:
+    """Yield the actions of a kind that few rows of a checkpoint have."""
+    # one field tells how many there are; the others are read up to the last one
+    first = file.schema_arrow.field(name).type.field(0).name
+    is_there = file.read(columns=[f"{name}.{first}"]).column(name).is_valid()
+    left = pc.sum(is_there, min_count=0).as_py()
+    if not left:
+        return
+    for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=[name]):
+        actions = batch.column(name).drop_null()
+        yield from actions
+        left -= len(actions)
+        if not left:
+            return
 
 
 def _as_in_commits(action: dict[str, Any]) -> dict[str, Any]:
@@ -206,7 +221,8 @@ def reconciled(older: pa.Table, newer: pa.Table) -> pa.Table:
     """Keep the last action on each file. A file is identified by path and deletion vector."""
     newer = _last(newer)
     key = _key(older)
-    if pc.count_distinct(key).as_py() < len(key):
+    # counting distinct texts takes twice the time of finding them
+    if len(key.unique()) < len(key):
         # checkpoints of other writers than Delta may need a full merge
         return _last(pa.concat_tables([older, newer]))
     if newer.num_rows:

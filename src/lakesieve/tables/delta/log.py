@@ -22,7 +22,7 @@ from lakesieve.tables.delta.actions import (
     reconciled,
 )
 from lakesieve.tables.delta.listing import LogFiles
-from lakesieve.tables.delta.logged_paths import canonical_paths, check_spellings
+from lakesieve.tables.delta.logged_paths import are_simple, canonical_paths, check_spellings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -57,6 +57,7 @@ class DeltaSnapshot:
         protocol: The ``protocol`` action in force.
         metadata: The ``metaData`` action in force.
         files: The last action on each data file, with ``FILE_SCHEMA`` and canonical paths.
+        is_simple: True if all paths are relative and have no escapes.
     """
 
     version: int
@@ -64,6 +65,7 @@ class DeltaSnapshot:
     protocol: Mapping[str, Any]
     metadata: Mapping[str, Any]
     files: pa.Table
+    is_simple: bool
 
     @property
     def live(self) -> pa.Table:
@@ -119,8 +121,7 @@ class DeltaLog:
             or not isinstance(configuration, dict)
         ):
             raise self.unreadable(f"version {version} lacks a protocol or a schema")
-        files = reconciled(self._files(older), self._files(newer))
-        check_spellings(files.column("path"), self._name)
+        files, is_simple = self._files(older, newer)
         self._check_coordinator(configuration)
         return DeltaSnapshot(
             version=version,
@@ -128,6 +129,7 @@ class DeltaLog:
             protocol=protocol,
             metadata=metadata,
             files=files,
+            is_simple=is_simple,
         )
 
     def _checkpoint_parts(self, path: str) -> list[LogPart]:
@@ -143,13 +145,25 @@ class DeltaLog:
         except _DAMAGES as error:
             raise self.unreadable(f"{path}: {error}") from error
 
-    def _files(self, parts: Sequence[LogPart]) -> pa.Table:
-        batches = [batch for part in parts for batch in part.files]
-        files = pa.Table.from_batches(batches, FILE_SCHEMA)
-        if files.column("path").null_count:
+    def _files(self, older: Sequence[LogPart], newer: Sequence[LogPart]) -> tuple[pa.Table, bool]:
+        """Return the last action on each data file, and whether all paths are simple."""
+        groups = [
+            pa.Table.from_batches((batch for part in parts for batch in part.files), FILE_SCHEMA)
+            for parts in (older, newer)
+        ]
+        paths = [group.column("path") for group in groups]
+        if any(chunks.null_count for chunks in paths):
             raise self.unreadable("an action on a data file has no path")
-        paths = canonical_paths(files.column("path"), self._name)
-        return files.set_column(0, "path", paths)
+        # simple paths are canonical, and no two of them are one URI
+        if all(map(are_simple, paths)):
+            return reconciled(*groups), True
+        canonical = (
+            group.set_column(0, "path", canonical_paths(chunks, self._name))
+            for group, chunks in zip(groups, paths, strict=True)
+        )
+        files = reconciled(*canonical)
+        check_spellings(files.column("path"), self._name)
+        return files, False
 
     def _check_coordinator(self, configuration: Mapping[str, str]) -> None:
         if any(configuration.get(name) for name in _COORDINATORS):

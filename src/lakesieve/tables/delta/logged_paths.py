@@ -17,18 +17,27 @@ import pyarrow.compute as pc
 from lakesieve.errors import ErrorKind, UnsupportedError
 
 # the characters of a file name; a colon may end a scheme, and a leading dot may be a step
-_SIGN = r"(?:[A-Za-z0-9_\-~!'()*,;$&+=@]|%[0-9A-F]{2})"
-_NAME = rf"{_SIGN}(?:{_SIGN}|\.)*"
+_SIGN = r"A-Za-z0-9_\-~!'()*,;$&+=@"
+_SIMPLE = rf"^[{_SIGN}][{_SIGN}.]*(?:/[{_SIGN}][{_SIGN}.]*)*$"
+"""Matches relative paths that are canonical and have no escapes, as most tables have."""
+
+# an escaped dot or slash may be a step
+_ESCAPE = "%(?:[013-9A-F][0-9A-F]|2[0-9A-D])"
+_NAME = rf"(?:[{_SIGN}]|{_ESCAPE})(?:[{_SIGN}.]|{_ESCAPE})*"
 _PLAIN = rf"^(?:(?:s3|s3a|gs|abfss)://[a-z0-9.\-@]+/)?{_NAME}(?:/{_NAME})*$"
 """Matches nearly all paths: they are canonical, and no other path has the same canonical form."""
 
-_STEP = "%2[EF]"
 _ABSOLUTE = r"^([A-Za-z][A-Za-z0-9+.\-]*:|/)"
 _URI = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.\-]*):)?(?://([^/]*))?(.*)", re.DOTALL)
 # the characters of a path in Java's URI: ASCII signs, escaped bytes, and other scripts
 _LEGAL = re.compile(r"(?:[A-Za-z0-9_\-.~!'()*,;:$&+=@/]|%[0-9A-Fa-f]{2}|[^\x00-\x7f])*")
 _ESCAPED = re.compile("%[0-9a-f]{2}", re.IGNORECASE)
 _SAFE = "/_-.~!'()*,;:$&+=@"
+
+
+def are_simple(paths: pa.ChunkedArray) -> bool:
+    """Return whether all paths are relative, canonical and without escapes."""
+    return bool(pc.all(pc.match_substring_regex(paths, _SIMPLE), min_count=0).as_py())
 
 
 def canonical_paths(paths: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
@@ -79,15 +88,20 @@ def check_spellings(paths: pa.ChunkedArray, name: str) -> None:
             raise _two_spellings(name, by_uri[other], other)
 
 
-def absolute_paths(paths: pa.ChunkedArray, root: str) -> pa.ChunkedArray:
-    """Return absolute locations of data files, without percent-encoding."""
+def absolute_paths(paths: pa.ChunkedArray, root: str, *, is_simple: bool) -> pa.ChunkedArray:
+    """Return absolute locations of data files, without percent-encoding.
+
+    ``is_simple`` says that :func:`are_simple` is true of the paths.
+    """
+    if is_simple:
+        return _inside(paths, root)
     encoded = pc.match_substring(paths, "%")
     texts = paths
     if pc.any(encoded, min_count=0).as_py():
         # a plus sign means itself, not a blank
         decoded = pa.array(list(map(unquote, paths.filter(encoded).to_pylist())), pa.string())
         texts = pa.chunked_array([pc.replace_with_mask(_one(paths), _one(encoded), decoded)])
-    inside = pc.binary_join_element_wise(pa.scalar(f"{root}/", pa.string()), texts, "")
+    inside = _inside(texts, root)
     # test the encoded text, because an encoded colon does not make a path absolute
     is_absolute = pc.match_substring_regex(paths, _ABSOLUTE)
     if not pc.any(is_absolute, min_count=0).as_py():
@@ -97,9 +111,12 @@ def absolute_paths(paths: pa.ChunkedArray, root: str) -> pa.ChunkedArray:
     return pc.if_else(is_absolute, texts, inside)
 
 
+def _inside(paths: pa.ChunkedArray, root: str) -> pa.ChunkedArray:
+    return pc.binary_join_element_wise(pa.scalar(f"{root}/", pa.string()), paths, "")
+
+
 def _odd(paths: pa.ChunkedArray) -> pa.ChunkedArray:
-    plain = pc.match_substring_regex(paths, _PLAIN)
-    return pc.invert(pc.and_not(plain, pc.match_substring_regex(paths, _STEP)))
+    return pc.invert(pc.match_substring_regex(paths, _PLAIN))
 
 
 def _one(array: pa.ChunkedArray) -> pa.Array:

@@ -14,7 +14,7 @@ from lakesieve.tables.delta.statistics import delta_statistics
 from lakesieve.tables.folder import FolderReader
 from lakesieve.tables.identity import check_identity
 from lakesieve.tables.moments import millis_of
-from lakesieve.tables.paths import identified, normal_paths
+from lakesieve.tables.paths import identified, is_normal_root, normal_paths
 from lakesieve.tables.struct_schema import READ_BY_DEFAULT, delta_columns
 
 if TYPE_CHECKING:
@@ -134,7 +134,8 @@ class DeltaReader(FolderReader):
             UnsupportedError: The table uses a feature that is not supported.
         """
         delta_columns(version.schema)
-        return identified(self._live(version).select(["path", "size", "records"]))
+        files = self._live(version).select(["path", "size", "records"])
+        return files if self._is_normal(version) else identified(files)
 
     def logged_files(self, version: TableVersion) -> pa.Table:
         """Return the data files of a version with the information that reading their rows needs.
@@ -146,8 +147,19 @@ class DeltaReader(FolderReader):
 
     def _live(self, version: TableVersion) -> pa.Table:
         """Return the data files of a version with absolute paths."""
-        live = self._numbered(int(str(version.id))).live
-        return live.set_column(0, "path", absolute_paths(live.column("path"), self._root))
+        snapshot = self._of(version)
+        live = snapshot.live
+        return live.set_column(0, "path", self._absolute(live.column("path"), snapshot))
+
+    def _absolute(self, paths: pa.ChunkedArray, snapshot: DeltaSnapshot) -> pa.ChunkedArray:
+        return absolute_paths(paths, self._root, is_simple=snapshot.is_simple)
+
+    def _of(self, version: TableVersion) -> DeltaSnapshot:
+        return self._numbered(int(str(version.id)))
+
+    def _is_normal(self, version: TableVersion) -> bool:
+        """Return whether the absolute paths of a version are normalized, if a glance tells."""
+        return self._of(version).is_simple and is_normal_root(self._root)
 
     def has_row_deletes(self, version: TableVersion) -> bool:
         """Return whether a data file of a version has a deletion vector."""
@@ -158,7 +170,8 @@ class DeltaReader(FolderReader):
 
         def read() -> tuple[pa.ChunkedArray, pa.ChunkedArray, pa.ChunkedArray]:
             live = self._live(version)
-            paths = normal_paths(live.column("path"))
+            paths = live.column("path")
+            paths = paths if self._is_normal(version) else normal_paths(paths)
             return paths, live.column("stats"), live.column("partition")
 
         return delta_statistics(version.schema, read)
@@ -167,7 +180,7 @@ class DeltaReader(FolderReader):
         """Return the current version's files, and the removed files that the log still lists."""
         self.reload()
         paths = self._snapshot.files.column("path")
-        return normal_paths(absolute_paths(paths, self._root)).unique()
+        return normal_paths(self._absolute(paths, self._snapshot)).unique()
 
     def _document(self, snapshot: DeltaSnapshot) -> str:
         """Write the schema of a snapshot in the same form as ``DeltaFiles.java``."""

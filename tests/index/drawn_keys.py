@@ -1,0 +1,97 @@
+"""Tables of one column whose keys and life are drawn: indexed, refreshed, dropped and merged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+from hypothesis import strategies as st
+from tests.kit.key_table import KeyTable
+from tests.kit.strategies import key_columns
+
+from lakesieve.sieve import KINDS, KeyType
+from lakesieve.tables import Column
+
+INTEGERS = KeyType(kind="integer")
+
+
+def table_of(key_type: KeyType, files: list[pa.Array], kind: str = "any") -> KeyTable:
+    """Return a table without versions. ``kind`` is the type as a format prints it."""
+    column = Column(
+        path=("k",),
+        field_id=1,
+        type=kind,
+        kind=key_type.kind,
+        scale=key_type.scale,
+        precision=key_type.precision,
+    )
+    by_path = {f"file:/t/{number}": values for number, values in enumerate(files)}
+    return KeyTable(column=column, files=by_path, versions=[])
+
+
+@st.composite
+def few_keys(draw: st.DrawFn) -> tuple[KeyType, list[pa.Array]]:
+    """Draw data files of a few values of any kind, which meet in several files."""
+    column = draw(key_columns(draw(st.sampled_from(sorted(KINDS)))))
+    values = column.values
+    numbers = st.lists(st.integers(0, max(len(values) - 1, 0)), max_size=8 if len(values) else 0)
+    files = draw(st.lists(numbers, min_size=1, max_size=6))
+    return column.key_type, [values.take(pa.array(at, pa.int64())) for at in files]
+
+
+@st.composite
+def many_keys(draw: st.DrawFn) -> tuple[KeyType, list[pa.Array]]:
+    """Draw data files with more keys than a segment keeps, dense or sparse, as numbers or texts."""
+    spans = st.tuples(st.integers(0, 300), st.integers(1, 200), st.sampled_from([1, 1, 2, 77]))
+    drawn = draw(st.lists(spans, min_size=1, max_size=5))
+    files = [list(range(start, start + count * step, step)) for start, count, step in drawn]
+    if draw(st.booleans()):
+        return INTEGERS, [pa.array(keys, pa.int64()) for keys in files]
+    end = draw(st.sampled_from(["", "x" * 60, "/a/b"]))
+    texts = [pa.array([f"{key:06}{end}" for key in keys], pa.string()) for keys in files]
+    return KeyType(kind="string"), texts
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrawnLife:
+    """An indexed table with a few versions.
+
+    Args:
+        table: The table.
+        key_type: The type of its keys.
+        uncovered: Paths of the data files that its index does not cover.
+    """
+
+    table: KeyTable
+    key_type: KeyType
+    uncovered: set[str]
+
+    def compact(self, data: st.DataObject) -> None:
+        """Expire some of the first versions, and compact the index."""
+        first = data.draw(st.integers(0, len(self.table.versions) - 1))
+        self.table.versions = self.table.versions[first:]
+        self.table.index().compact()
+
+
+def drawn_life(
+    data: st.DataObject, *, budgets: tuple[str | None, ...] = (None,), always_refreshed: bool = True
+) -> DrawnLife:
+    """Draw a table that is indexed, appended to and perhaps refreshed, and then loses files."""
+    key_type, files = data.draw(st.one_of(few_keys(), many_keys()))
+    table = table_of(key_type, files)
+    paths = list(table.files)
+    first = data.draw(st.integers(1, len(paths)))
+    table.versions = [paths[:first]]
+    table.create(
+        rows_per_block=data.draw(st.sampled_from([0, 0, 1, 3])),
+        budget=data.draw(st.sampled_from(budgets)),
+    )
+    uncovered = set(paths[first:])
+    if uncovered:
+        table.versions.append(paths)
+        if always_refreshed or data.draw(st.booleans()):
+            table.refresh()
+            uncovered = set()
+    some = st.lists(st.sampled_from(paths), unique=True)
+    table.versions += data.draw(st.lists(some, max_size=3))
+    return DrawnLife(table=table, key_type=key_type, uncovered=uncovered)
