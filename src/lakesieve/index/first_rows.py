@@ -1,8 +1,9 @@
 """Which values the first rows of an order can have, by an index of the column.
 
 From the end where the order begins, rows are counted that are surely there: at least one for each
-block and unit of an exact segment, at least one for each kept key, and all rows of data files that
-have no key on the other side. Once there are as many rows as the limit, no row beyond is among the first.
+block and unit of an exact segment, at least one for each kept key, and all rows of data files
+without keys on the other side. Once there are as many rows as the limit, no row beyond them is
+among the first rows.
 """
 
 from __future__ import annotations
@@ -160,7 +161,7 @@ class _FirstRows:
             return None
         ends = bounds[0] if self._order.descending else bounds[1]
         counted = np.flatnonzero(self._chosen & without_null)
-        known = [(ends[at], at) for at in counted.tolist() if ends[at] is not None]
+        known = [(end, at) for at in counted.tolist() if (end := ends[at]) is not None]
         in_order = code_order(end for end, _ in known)
         known.sort(key=lambda pair: in_order(pair[0]), reverse=self._order.descending)
         rows = np.cumsum(self._index.records()[[at for _, at in known]])
