@@ -22,6 +22,7 @@ from lakesieve.index.result import (
     TradeOffInfo,
     VerifiedRows,
 )
+from lakesieve.index.row_order import RowOrder
 from lakesieve.index.row_ranges import ALL_ROWS, Candidates, RowRanges
 from lakesieve.index.scan_decision import (
     ScanDecision,
@@ -30,6 +31,7 @@ from lakesieve.index.scan_decision import (
     plan,
     usable_indexes,
 )
+from lakesieve.index.scan_orders import ScanOrder, ScanOrders
 from lakesieve.index.shown import ShownList
 from lakesieve.index.table_info import TableStatus
 
@@ -53,8 +55,11 @@ __all__ = [
     "ReasonCode",
     "RefreshResult",
     "RowChange",
+    "RowOrder",
     "RowRanges",
     "ScanDecision",
+    "ScanOrder",
+    "ScanOrders",
     "ShownList",
     "TablePruning",
     "TableStatus",

@@ -1,8 +1,9 @@
 """Which values the first rows of an order can have, by an index of the column.
 
 From the end where the order begins, rows are counted that are surely there: at least one for each
-block and unit of an exact segment, at least one for each kept key, and all rows of data files whose
-bounds lie at this end. Once there are as many rows as the limit, no row beyond is among the first.
+block and unit of an exact segment, at least one for each kept key, and all rows of data files
+without keys on the other side. Once there are as many rows as the limit, no row beyond them is
+among the first rows.
 """
 
 from __future__ import annotations
@@ -16,10 +17,8 @@ from lakesieve.index.definition import key_columns
 from lakesieve.index.ordered_keys import has_row_deletes
 from lakesieve.index.reasons import READ_FAILURES, Reason, ReasonCode, broken_index
 from lakesieve.predicate import ColumnRanges, Ranges
-from lakesieve.sieve import code_order, successor
+from lakesieve.sieve import code_order
 from lakesieve.store import certain_rows
-from lakesieve.tables.contract import HasFileStatistics
-from lakesieve.tables.statistics import MOST_FILES, ColumnBounds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,8 +27,11 @@ if TYPE_CHECKING:
 
     from lakesieve.index.opened import OpenedIndex
     from lakesieve.index.row_order import RowOrder
-    from lakesieve.sieve import Code
     from lakesieve.tables import Column, TableReader, TableVersion
+
+
+FILTERED = "which rows fulfil the condition is not known"
+"""Why an order is not used below a condition."""
 
 
 def first_rows(
@@ -60,58 +62,70 @@ def first_rows(
     try:
         (column,) = key_columns(table, version, [order.column])
     except UnsupportedError as error:
-        return None, _not_used(order, error.message)
+        return None, order_not_used(order, error.message)
     if has_condition:
-        return None, _not_used(order, "which rows fulfil the condition is not known")
-    fitting = [index for index in indexes if _fits(index, table, column)]
-    if not fitting:
-        return None, _not_used(order, f"no index has the column {order.column} alone")
+        return None, order_not_used(order, FILTERED)
+    index = index_of(column, indexes, table.uuid)
+    if index is None:
+        return None, order_not_used(order, f"no index has the column {order.column} alone")
     try:
         if has_row_deletes(table, version):
-            return None, _not_used(order, "rows of the version may be deleted")
-        index = fitting[0]
-        ranges = _FirstRows(table, version, order, column=column, index=index, live=live).ranges()
+            return None, order_not_used(order, "rows of the version may be deleted")
+        numbers = index.numbers(live)
+        # a row counts once, although several deltas may cover its file
+        chosen = np.zeros(len(index.paths()), bool)
+        chosen[numbers[numbers >= 0]] = True
     except READ_FAILURES as error:
-        return None, broken_index(fitting[0].definition.name, error)
+        return None, broken_index(index.definition.name, error)
+    return values_of_first_rows(order, column, index, chosen)
+
+
+def values_of_first_rows(
+    order: RowOrder,
+    column: Column,
+    index: OpenedIndex,
+    chosen: np.ndarray,
+) -> tuple[ColumnRanges | None, Reason]:
+    """Return the values that the first rows can have, or ``None`` for all; and the reason.
+
+    Args:
+        order: The order, with the number of first rows.
+        column: The ordered column.
+        index: An index of this column alone.
+        chosen: Whether the rows of each file of the index are surely among the rows that are read.
+            A file that the index lists twice is chosen once.
+    """
+    try:
+        ranges = _FirstRows(order, index, chosen).ranges()
+    except READ_FAILURES as error:
+        return None, broken_index(index.definition.name, error)
     if ranges is None:
-        return None, _not_used(order, "too few rows are known for certain")
-    code = ReasonCode.FIRST_ROWS
-    return ColumnRanges(field_id=column.field_id, ranges=ranges), Reason(
-        code=code, detail=str(order)
-    )
+        return None, order_not_used(order, "too few rows are known for certain")
+    reason = Reason(code=ReasonCode.FIRST_ROWS, detail=str(order))
+    return ColumnRanges(field_id=column.field_id, ranges=ranges), reason
 
 
-def _not_used(order: RowOrder, why: str) -> Reason:
+def order_not_used(order: RowOrder, why: str) -> Reason:
+    """Return the reason for an order that leaves out no files."""
     return Reason(code=ReasonCode.ORDER_NOT_USED, detail=f"{order}, as {why.rstrip('.')}")
 
 
-def _fits(index: OpenedIndex, table: TableReader, column: Column) -> bool:
-    """Return whether an index is of this column alone."""
-    definition = index.definition
-    keys = [(key.field_id, key.key_kind, key.scale) for key in definition.columns]
+def index_of(column: Column, indexes: Sequence[OpenedIndex], table_uuid: str) -> OpenedIndex | None:
+    """Return an index of a table that has this column alone, if there is one."""
     mine = [(column.field_id, column.kind, column.scale)]
-    return definition.table_uuid == table.uuid and keys == mine
+    for index in indexes:
+        definition = index.definition
+        keys = [(key.field_id, key.key_kind, key.scale) for key in definition.columns]
+        if definition.table_uuid == table_uuid and keys == mine:
+            return index
+    return None
 
 
 class _FirstRows:
     """Counts rows from one end of an index that are surely in a version."""
 
-    def __init__(
-        self,
-        table: TableReader,
-        version: TableVersion,
-        order: RowOrder,
-        *,
-        column: Column,
-        index: OpenedIndex,
-        live: pa.ChunkedArray,
-    ) -> None:
-        self._table, self._version, self._order = table, version, order
-        self._column, self._index, self._live = column, index, live
-        numbers = index.numbers(live)
-        # a row counts once, although several deltas may cover its file
-        self._chosen = np.zeros(len(index.paths()), bool)
-        self._chosen[numbers[numbers >= 0]] = True
+    def __init__(self, order: RowOrder, index: OpenedIndex, chosen: np.ndarray) -> None:
+        self._order, self._index, self._chosen = order, index, chosen
 
     def ranges(self) -> Ranges | None:
         """Return the values that the first rows can have, or ``None`` for all."""
@@ -121,7 +135,7 @@ class _FirstRows:
             wanted -= int(nulls.sum())
             if wanted <= 0:
                 return Ranges(nulls=True)
-        cuts = [self._by_index(wanted), self._by_statistics(wanted, ~nulls)]
+        cuts = [self._by_index(wanted), self._by_files(wanted, ~nulls)]
         known = [cut for cut in cuts if cut is not None]
         if not known:
             return None
@@ -140,50 +154,16 @@ class _FirstRows:
             descending=self._order.descending,
         )
 
-    def _by_statistics(self, wanted: int, without_null: np.ndarray) -> Any:
+    def _by_files(self, wanted: int, without_null: np.ndarray) -> Any:
         """Return the code up to which whole data files surely have so many rows, or ``None``."""
-        if not isinstance(self._table, HasFileStatistics) or len(self._live) > MOST_FILES:
+        bounds = self._index.small_file_bounds()
+        if bounds is None:
             return None
-        statistics = self._table.file_statistics(self._version)
-        if statistics is None:
-            return None
-        field_id, descending = self._column.field_id, self._order.descending
-        bounds = statistics.read([field_id])
-        parts = (part for part in bounds.parts if isinstance(part, ColumnBounds))
-        part = next((part for part in parts if part.field_id == field_id), None)
-        if part is None:
-            return None
-        numbers = self._index.numbers(bounds.paths)
-        counts = _first_places(numbers, self._chosen & without_null)
-        if not descending:
-            # NaN is above all bounds
-            counts &= part.has_high & ~part.has_nan
-        ends, records = part.low if descending else part.high, self._index.records()
-        end = _end_of_rows(ends[counts], records[numbers[counts]], wanted, descending=descending)
-        return end if end is None or descending else successor(end)
-
-
-def _first_places(numbers: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-    """Return a mask of the places where each chosen file stands first; -1 is no file."""
-    is_first = np.zeros(len(numbers), bool)
-    is_first[np.unique(numbers, return_index=True)[1]] = True
-    is_first &= numbers >= 0
-    is_first[is_first] = chosen[numbers[is_first]]
-    return is_first
-
-
-def _end_of_rows(
-    ends: np.ndarray, records: np.ndarray, wanted: int, *, descending: bool
-) -> Code | None:
-    """Return the end of the files that together have so many rows, or ``None`` if all have fewer.
-
-    No row of a file is beyond its end. Files count from the lowest end on, or from the highest.
-    """
-    in_order = np.argsort(ends, kind="stable")
-    if descending:
-        in_order = in_order[::-1]
-    enough = int(np.searchsorted(np.cumsum(records[in_order]), wanted))
-    if enough == len(in_order):
-        return None
-    end = ends[in_order[enough]]
-    return end if isinstance(end, bytes) else int(end)
+        ends = bounds[0] if self._order.descending else bounds[1]
+        counted = np.flatnonzero(self._chosen & without_null)
+        known = [(end, at) for at in counted.tolist() if (end := ends[at]) is not None]
+        in_order = code_order(end for end, _ in known)
+        known.sort(key=lambda pair: in_order(pair[0]), reverse=self._order.descending)
+        rows = np.cumsum(self._index.records()[[at for _, at in known]])
+        enough = int(np.searchsorted(rows, wanted))
+        return known[enough][0] if enough < len(rows) else None

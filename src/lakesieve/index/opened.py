@@ -34,12 +34,18 @@ if TYPE_CHECKING:
 
     UnitsOfKeys = Mapping[str, tuple[np.ndarray, np.ndarray]]
     """By catalogue: positions of keys, ascending, and ordinals of units that may hold them."""
+    FileBounds = tuple[list[Code | None], list[Code | None]]
+    """The lowest code of each covered file, and an end above its highest code."""
 
 # with more row blocks than this, an answer names whole files
 _MANY_BLOCKS = 4_000_000
 
 # commands ask the same question twice, and remembering an answer is cheaper than reading again
 _MANY_RANGES = 256
+
+# bytes and files of an index whose bounds of files are read as a whole
+_SMALL = 32 << 20
+_MANY_FILES = 100_000
 
 
 class OpenedIndex:
@@ -215,7 +221,7 @@ class OpenedIndex:
         """Return a sample of ascending, evenly spread key codes, or ``None`` without keys."""
         return key_sample(self.loader, self.snapshot.segments, count)
 
-    def file_bounds(self) -> tuple[list[Code | None], list[Code | None]]:
+    def file_bounds(self) -> FileBounds:
         """Return the lowest key code of each covered file, and an end above its highest code.
 
         No file has a key between the highest code and this end. Both are ``None`` if a file has no
@@ -232,6 +238,24 @@ class OpenedIndex:
                     above = successor(end) if end == entry.key_max else end
                     highs[at] = _less(highs[at], above, most=True)
         return lows, highs
+
+    def small_file_bounds(self) -> FileBounds | None:
+        """Return the bounds of :meth:`file_bounds`, or ``None`` if the index is large.
+
+        An index is small where data files follow one another in the order of the keys. Elsewhere,
+        the bounds of files say little.
+        """
+        size = sum(entry.size for entry in self.snapshot.segments)
+        if size > _SMALL or sum(self.loader.files.values()) > _MANY_FILES:
+            return None
+        self.check()
+
+        def make() -> tuple[FileBounds, int]:
+            bounds = self.file_bounds()
+            return bounds, 1000 + 200 * len(bounds[0])
+
+        held: FileBounds = self.loader.cache.get((self.identity, "bounds"), make)
+        return held
 
     def points(self, codes: pa.Array) -> tuple[np.ndarray, np.ndarray]:
         """Return the covered files that may hold each of many keys, see :meth:`pairs`."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from lakesieve.index import KeepTree, UsableIndex
+    from lakesieve.index import KeepTree, OpenedIndex, UsableIndex
     from lakesieve.planner.requests import PruningRequest, ScanRequest
     from lakesieve.storage import StorageOptions
     from lakesieve.tables import Column
@@ -192,6 +192,15 @@ class Planner:
         except UnsupportedError as error:
             unknown = Reason(code=ReasonCode.SCAN_UNSUPPORTED, detail=error.message)
             return unpruned(scan.id, [unknown])
+        first, of_order = None, []
+        if scan.first_rows is not None:
+            ordered = scan.first_rows.indexes(columns, indexes, scan.uuid)
+            if isinstance(ordered, Reason):
+                of_order = [ordered]
+            elif not scan.first_rows.is_answered():
+                return unpruned(scan.id, ()) | _asking(ordered, known)
+            else:
+                first, of_order = scan.first_rows.row_filter(columns, ordered)
         planned = plan(
             columns,
             condition_of(scan.filter),
@@ -199,11 +208,12 @@ class Planner:
             scan.uuid,
             strict=False,
             keys=[condition_of(condition) for condition in scan.keys],
+            first_rows=first,
             visit=look_up.visit,
         )
         of_joins = [_key_text(condition) for condition in scan.keys]
         joined = [Reason(code=ReasonCode.JOIN_KEYS, detail=text) for text in of_joins]
-        result = unpruned(scan.id, [*reasons, *planned.reasons, *joined])
+        result = unpruned(scan.id, [*reasons, *of_order, *planned.reasons, *joined])
         result["indexes"] = list(planned.plan.used)
         conditions = to_sql(
             planned.row_filter, column_types(columns), expressions=planned.expressions
@@ -240,13 +250,25 @@ def _kept(plan: KeepTree, known: frozenset[str]) -> dict[str, Any]:
     """Return what a plan keeps, and the digests that the engine lacks to apply it."""
     if not plan.skips:
         return {}
-    digests = {
+    return kept_files(plan) | {"digests": _lacking(plan.indexes, known)}
+
+
+def _asking(indexes: Sequence[OpenedIndex], known: frozenset[str]) -> dict[str, Any]:
+    """Ask the engine which files of indexes a scan reads, with the digests that it lacks."""
+    return {
+        "live": [index.files() for index in indexes],
+        "digests": _lacking(indexes, known),
+    }
+
+
+def _lacking(indexes: Iterable[OpenedIndex], known: frozenset[str]) -> dict[str, np.ndarray]:
+    """Return the digests of the files of indexes that the engine lacks, by catalogue."""
+    return {
         name: index.digests(name, _SECRET)
-        for index in plan.indexes
+        for index in indexes
         for name, _ in index.files()
         if name not in known
     }
-    return kept_files(plan) | {"digests": digests}
 
 
 def _internal(error: Exception) -> Reason:

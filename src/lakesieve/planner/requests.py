@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from lakesieve.index import Reason, ReasonCode
+from lakesieve.index import Reason, ReasonCode, RowOrder, ScanOrder, ScanOrders
 
 PROTOCOL = 2
 """Version of the protocol that this planner speaks."""
@@ -17,7 +18,9 @@ _PRUNING = {"version", "seconds", "memory", "catalogues", "scans"}
 _DIGESTS = {"version", "ticket", "catalogue", "from"}
 # the first two are for people who read requests
 _SCAN = {"table", "snapshot", "id", "format", "uuid", "location", "schema", "filter"}
-_SCAN_MORE = {"keys", "given", "file_io"}
+_SCAN_MORE = {"keys", "given", "file_io", "first_rows"}
+_FIRST_ROWS = {"orders", "filtered"}
+_ORDER = {"col", "descending", "nulls_first", "limit"}
 
 _T = TypeVar("_T")
 
@@ -38,6 +41,7 @@ class ScanRequest:
         schema: The schema that the scan reads, as a document of the table format.
         keys: Further conditions: the keys of joins.
         given: Name of a plan that answers instead of indexes, or empty.
+        first_rows: The orders of which the scan needs the first rows alone, if it does.
     """
 
     id: int
@@ -49,6 +53,7 @@ class ScanRequest:
     keys: tuple[dict[str, Any], ...] = ()
     given: str = ""
     file_io: dict[str, str] | None = None
+    first_rows: ScanOrders | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +129,45 @@ def _scan(scan: Any) -> ScanRequest:
         keys=tuple(keys),
         given=_of(str, {"given": ""} | scan, "given"),
         file_io=_file_io(scan.get("file_io")),
+        first_rows=_first_rows(scan.get("first_rows")),
     )
+
+
+def _first_rows(wanted: Any) -> ScanOrders | None:
+    if wanted is None:
+        return None
+    if not isinstance(wanted, dict):
+        raise RequestError("first_rows is not an object")
+    _check_fields(wanted, _FIRST_ROWS, set())
+    orders = tuple(map(_order, _of(list, wanted, "orders")))
+    if not orders:
+        raise RequestError("first_rows has no order")
+    return ScanOrders(orders=orders, is_filtered=_of(bool, wanted, "filtered"))
+
+
+def _order(order: Any) -> ScanOrder:
+    if not isinstance(order, dict):
+        raise RequestError("an order is not an object")
+    _check_fields(order, _ORDER, {"live"})
+    path = tuple(map(str, _of(list, order, "col")))
+    rows = RowOrder(
+        column=".".join(path),
+        descending=_of(bool, order, "descending"),
+        nulls_first=_of(bool, order, "nulls_first"),
+        limit=_count(order, "limit"),
+    )
+    return ScanOrder(path=path, order=rows, live=_live(order.get("live")))
+
+
+def _live(live: Any) -> dict[str, bytes] | None:
+    if live is None:
+        return None
+    if not isinstance(live, dict):
+        raise RequestError("the live files are not an object")
+    try:
+        return {name: base64.b64decode(packed, validate=True) for name, packed in live.items()}
+    except (ValueError, TypeError):
+        raise RequestError("the live files of a catalogue are not in base64") from None
 
 
 def _file_io(properties: Any) -> dict[str, str] | None:

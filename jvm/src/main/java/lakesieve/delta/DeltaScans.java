@@ -86,6 +86,18 @@ public final class DeltaScans extends ScanAdapter {
   }
 
   @Override
+  public List<String> completeFiles(LogicalPlan leaf) throws Exception {
+    TahoeFileIndex index = index(leaf);
+    String root = index.path().toString();
+    List<String> paths = new ArrayList<>();
+    if (whole(leaf) != null) return paths;
+    for (AddFile file : files(index)) {
+      if (file.deletionVector() == null) paths.add(DeltaFiles.path(root, file.path()));
+    }
+    return paths;
+  }
+
+  @Override
   public int prune(
       LogicalPlan leaf,
       List<Expression> conditions,

@@ -1,5 +1,6 @@
 package lakesieve.folders;
 
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -73,6 +74,19 @@ public final class ParquetScans extends ScanAdapter {
       return fileCount(leaf);
     }
     return PartitionFiles.of(index(leaf), leaf, conditions).size();
+  }
+
+  @Override
+  public List<String> completeFiles(LogicalPlan leaf) {
+    List<String> paths = new ArrayList<>();
+    if (isOfConnector(leaf)) return paths;
+    // an older listing may name a file that was rewritten since
+    PathSet current = FolderFiles.currentIdentities(FileScans.relation(leaf));
+    for (FileStatus file : FolderFiles.of(index(leaf))) {
+      String identity = FolderFiles.identity(file);
+      if (current.contains(identity)) paths.add(FilePaths.normal(identity));
+    }
+    return paths;
   }
 
   @Override

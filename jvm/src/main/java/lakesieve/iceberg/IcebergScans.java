@@ -126,6 +126,16 @@ public final class IcebergScans extends ScanAdapter {
   }
 
   @Override
+  public List<String> completeFiles(LogicalPlan leaf) throws Exception {
+    Scan scan = scan(leaf);
+    List<String> paths = new ArrayList<>();
+    for (PartitionScanTask each : SparkScans.tasks(scan)) {
+      if (each instanceof FileScanTask task && task.deletes().isEmpty()) paths.add(path(task));
+    }
+    return paths;
+  }
+
+  @Override
   public boolean isOpen(LogicalPlan leaf) {
     return isOpen(scan(leaf));
   }

@@ -28,6 +28,9 @@ public final class FoundScan {
   /** The conditions right above the first occurrence, as Spark has them. */
   public final List<Expression> above;
 
+  /** The only rows that the query needs, for Python; null if it may need any row. */
+  Map<String, Object> firstRows;
+
   /** The condition on the rows that a command changes; null when no command replaces files. */
   Map<String, Object> changedRows;
 

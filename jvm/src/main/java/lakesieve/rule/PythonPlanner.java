@@ -7,8 +7,12 @@ import com.fasterxml.jackson.core.JsonToken;
 import com.fasterxml.jackson.core.type.TypeReference;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Base64;
+import java.util.BitSet;
 import java.util.Collection;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
@@ -104,6 +108,55 @@ public final class PythonPlanner {
       Map<String, CatalogueFiles> used)
       throws Exception {
     List<List<Catalogue>> listed = JSON.convertValue(scan.get("catalogues"), LISTED);
+    CatalogueFiles[][] indexes = indexes(listed, answer, known, used);
+    Object keep = scan.get("keep");
+    String mark = null;
+    if (marked) {
+      byte[] choice = JSON.writeValueAsBytes(List.of(listed, keep));
+      mark = UUID.nameUUIDFromBytes(choice).toString();
+    }
+    return new KeepSet(indexes, JSON.convertValue(keep, OBJECT), secret(answer), mark);
+  }
+
+  /**
+   * Return which files of an index a scan reads, for each order of its first rows: a bit for each
+   * file, by the names of the index's catalogues. A file is marked in one catalogue only.
+   *
+   * @param answer the whole answer
+   * @param scan its part about the scan, which has "live"
+   * @param paths the files that the scan reads
+   * @param known the catalogues that the JVM has already; this method adds those that it fetches
+   * @param used gets the catalogues that the scan needs
+   */
+  List<Map<String, String>> liveFiles(
+      Map<String, Object> answer,
+      Map<String, Object> scan,
+      List<String> paths,
+      Map<String, CatalogueFiles> known,
+      Map<String, CatalogueFiles> used)
+      throws Exception {
+    List<List<Catalogue>> listed = JSON.convertValue(scan.get("live"), LISTED);
+    CatalogueFiles[][] indexes = indexes(listed, answer, known, used);
+    byte[] secret = secret(answer);
+    List<Map<String, String>> live = new ArrayList<>();
+    for (int i = 0; i < indexes.length; i++) {
+      BitSet[] marks = CatalogueFiles.marks(indexes[i], secret, paths);
+      Map<String, String> bits = new LinkedHashMap<>();
+      for (int j = 0; j < marks.length; j++) {
+        byte[] bytes = Arrays.copyOf(marks[j].toByteArray(), (indexes[i][j].files() + 7) / 8);
+        bits.put(listed.get(i).get(j).name(), Base64.getEncoder().encodeToString(bytes));
+      }
+      live.add(bits);
+    }
+    return live;
+  }
+
+  private CatalogueFiles[][] indexes(
+      List<List<Catalogue>> listed,
+      Map<String, Object> answer,
+      Map<String, CatalogueFiles> known,
+      Map<String, CatalogueFiles> used)
+      throws IOException {
     CatalogueFiles[][] indexes = new CatalogueFiles[listed.size()][];
     for (int i = 0; i < indexes.length; i++) {
       List<Catalogue> catalogues = listed.get(i);
@@ -114,14 +167,11 @@ public final class PythonPlanner {
         used.put(catalogue.name(), indexes[i][j]);
       }
     }
-    Object keep = scan.get("keep");
-    String mark = null;
-    if (marked) {
-      byte[] choice = JSON.writeValueAsBytes(List.of(listed, keep));
-      mark = UUID.nameUUIDFromBytes(choice).toString();
-    }
-    byte[] secret = Base64.getDecoder().decode((String) answer.get("secret"));
-    return new KeepSet(indexes, JSON.convertValue(keep, OBJECT), secret, mark);
+    return indexes;
+  }
+
+  private static byte[] secret(Map<String, Object> answer) {
+    return Base64.getDecoder().decode((String) answer.get("secret"));
   }
 
   /** Keep the catalogues that a request used, as far as they fit. */

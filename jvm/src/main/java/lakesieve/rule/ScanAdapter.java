@@ -87,6 +87,14 @@ public abstract class ScanAdapter {
     return List.of();
   }
 
+  /**
+   * Paths, as indexes have them, of data files of which the scan returns every row. Files of which
+   * this is not certain are left out.
+   */
+  public List<String> completeFiles(LogicalPlan leaf) throws Exception {
+    return List.of();
+  }
+
   /** True for a scan that its format has not planned yet. */
   public boolean isOpen(LogicalPlan leaf) {
     return false;

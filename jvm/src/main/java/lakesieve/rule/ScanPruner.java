@@ -16,6 +16,8 @@ final class ScanPruner {
   // local property of a thread: the name of the files of a table that are known already
   private static final String GIVEN = "lakesieve.given";
 
+  private static final String FIRST_ROWS = "first_rows";
+
   private final PythonPlanner python;
 
   /** Create the pruner from a function that answers requests, both as JSON. */
@@ -50,6 +52,7 @@ final class ScanPruner {
       request.put("id", i);
       request.put("filter", f.filter());
       if (given != null) request.put("given", given);
+      if (f.firstRows != null && !f.isRewritten()) request.put(FIRST_ROWS, f.firstRows);
       requests.add(request);
     }
     if (requests.isEmpty()) return;
@@ -83,9 +86,15 @@ final class ScanPruner {
     // known catalogues stay known for this request, even if other queries push them out
     Map<String, CatalogueFiles> known = FileOrdinals.known();
     Map<String, CatalogueFiles> used = new LinkedHashMap<>();
+    List<Map<String, Object>> again = new ArrayList<>();
     Map<String, Object> answer = python.ask(requests, known, ofKeys);
     for (Map<String, Object> part : maps(answer.get("scans"))) {
       FoundScan f = scans.get(((Number) part.get("id")).intValue());
+      if (part.get("live") != null) {
+        f.firstRows = withLiveFiles(f, answer, part, known, used);
+        again.add(request(requests, part.get("id"), f));
+        continue;
+      }
       if (part.get("late") != null && !f.keys().isEmpty()) {
         // files that the scan's filters skip stay skipped
         Map<String, Object> reason = maps(part.get("reasons")).get(0);
@@ -98,10 +107,45 @@ final class ScanPruner {
           (List<?>) part.get("reasons"),
           (String) part.get("predicate"));
       if (part.get("keep") == null) continue;
-      boolean marked = early || !f.keys().isEmpty() || part.get("given") != null;
+      boolean marked =
+          early || f.firstRows != null || !f.keys().isEmpty() || part.get("given") != null;
       keep(f, python.keepSet(answer, part, marked, known, used), replaced);
     }
     python.remember(used);
+    if (!again.isEmpty()) ask(scans, again, ofKeys, replaced, early);
+  }
+
+  /** Return the first rows of a scan, with the data files whose rows surely count. */
+  private Map<String, Object> withLiveFiles(
+      FoundScan f,
+      Map<String, Object> answer,
+      Map<String, Object> part,
+      Map<String, CatalogueFiles> known,
+      Map<String, CatalogueFiles> used)
+      throws Exception {
+    List<String> paths = f.adapter.completeFiles(f.leaf);
+    List<Map<String, String>> live = python.liveFiles(answer, part, paths, known, used);
+    List<Map<String, Object>> orders = new ArrayList<>();
+    for (Map<String, Object> order : maps(f.firstRows.get("orders"))) {
+      if (order.containsKey("live")) throw new IllegalStateException("Python asks again");
+      Map<String, Object> counted = new LinkedHashMap<>(order);
+      counted.put("live", live.get(orders.size()));
+      orders.add(counted);
+    }
+    Map<String, Object> first = new LinkedHashMap<>(f.firstRows);
+    first.put("orders", orders);
+    return first;
+  }
+
+  private static Map<String, Object> request(
+      List<Map<String, Object>> requests, Object id, FoundScan f) {
+    for (Map<String, Object> request : requests) {
+      if (!request.get("id").equals(id)) continue;
+      Map<String, Object> again = new LinkedHashMap<>(request);
+      again.put(FIRST_ROWS, f.firstRows);
+      return again;
+    }
+    throw new IllegalStateException("an answer for no scan of the request");
   }
 
   private static void keep(FoundScan f, KeepSet files, Map<LogicalPlan, LogicalPlan> replaced)

@@ -43,7 +43,7 @@ public final class ScanSearch {
   /** Return all scans of a plan and of its subqueries. */
   public List<FoundScan> scans(LogicalPlan plan) {
     Walk walk = new Walk();
-    walk.visit(plan, List.of(), null, 0);
+    walk.visit(plan, List.of(), null, null, 0);
     return walk.scans;
   }
 
@@ -57,18 +57,21 @@ public final class ScanSearch {
      *
      * @param conditions those right above the node
      * @param top the topmost of the filters and projections right above the node, or null
+     * @param first the rows of the node that the plan above needs, or null for all
      */
-    void visit(LogicalPlan n, List<Expression> conditions, LogicalPlan top, int depth) {
+    void visit(
+        LogicalPlan n, List<Expression> conditions, LogicalPlan top, FirstRows first, int depth) {
       if (depth > DEEPEST_PLAN) throw new IllegalStateException("plan deeper than " + DEEPEST_PLAN);
       LogicalPlan chain = top == null ? n : top;
       for (ScanAdapter adapter : adapters) {
         Object scan = adapter.scan(n);
         if (scan == null) continue;
-        add(scan, n, chain, adapter, conditions);
+        FoundScan f = add(scan, n, chain, adapter, conditions);
+        f.firstRows = f.occursOnce() && first != null ? first.described(n) : null;
         return;
       }
       for (LogicalPlan subquery : Scala.list(n.subqueries())) {
-        visit(subquery, List.of(), null, depth + 1);
+        visit(subquery, List.of(), null, null, depth + 1);
       }
       boolean passes = PlanNodes.passesConditions(n);
       List<Expression> below = passes ? conditions : List.of();
@@ -77,11 +80,11 @@ public final class ScanSearch {
         below.add(filter.condition());
       }
       for (LogicalPlan child : Scala.list(n.children())) {
-        visit(child, below, passes ? chain : null, depth + 1);
+        visit(child, below, passes ? chain : null, FirstRows.below(n, first), depth + 1);
       }
     }
 
-    private void add(
+    private FoundScan add(
         Object scan,
         LogicalPlan leaf,
         LogicalPlan top,
@@ -96,6 +99,7 @@ public final class ScanSearch {
         scans.add(f);
       }
       f.addOccurrence(isNew || adapter.inPlace() ? conjunction(leaf, conditions) : null);
+      return f;
     }
   }
 

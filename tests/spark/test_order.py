@@ -1,0 +1,186 @@
+"""Queries for the first rows of an order read only files that can hold one of these rows."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.depth import depth
+from tests.spark.drivers import DRIVERS, OpenDriver
+
+import lakesieve as ls
+from lakesieve.index import ReasonCode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+FORMATS = ["iceberg", "delta", "parquet"]
+_COLUMNS = {
+    "whole": ("INT", ["NULL", "-2147483648", "0", "1", "2", "3", "7", "2147483647"]),
+    "real": ("DOUBLE", ["NULL", "0D", "-0D", "1.5D", "double('NaN')", "double('-Infinity')"]),
+    "word": ("STRING", ["NULL", "''", "'a'", "'ä'", "'aa'", "'日本'", "'zz'"]),
+    "day": ("DATE", ["NULL", "DATE'1970-01-01'", "DATE'2020-02-29'", "DATE'9999-12-31'"]),
+    "money": ("DECIMAL(10, 2)", ["NULL", "0", "1.25", "-98765432.10"]),
+    "inner.place": ("STRING", ["NULL", "'a'", "'b'", "'c'"]),
+}
+
+
+def _rows(spark: SparkSession, drawn: random.Random, start: int, files: int) -> DataFrame:
+    """Draw rows with distinct ids, some files of them with other values than the rest."""
+    parts = []
+    for at in range(files):
+        few = {name: drawn.sample(values, 2) for name, (_, values) in _COLUMNS.items()}
+        rows = []
+        for row in range(drawn.choice([1, 3, 12])):
+            values = [str(start + 100 * at + row)]
+            for name, (kind, _) in _COLUMNS.items():
+                value = f"CAST({drawn.choice(few[name])} AS {kind})"
+                values.append(f"named_struct('place', {value})" if "." in name else value)
+            rows.append(f"({', '.join(values)})")
+        names = ", ".join(name.partition(".")[0] for name in ("id", *_COLUMNS))
+        parts.append(spark.sql(f"SELECT * FROM VALUES {', '.join(rows)} AS t({names})").coalesce(1))
+    frame = parts[0]
+    for part in parts[1:]:
+        frame = frame.union(part)
+    return frame
+
+
+def _query(drawn: random.Random, relation: str) -> str:
+    """Draw a query whose answer is certain."""
+    name = drawn.choice(list(_COLUMNS))
+    where = drawn.choice(["", "", "", f" WHERE {name} IS NOT NULL", " WHERE id % 3 <> 0"])
+    if drawn.random() < 0.3:
+        other = drawn.choice(list(_COLUMNS))
+        text = drawn.choice(
+            [f"max({name})", f"min({name})", f"max({name}), min({other})", f"max({name}) AS m"]
+        )
+        return f"SELECT {text} FROM {relation}{where}"
+    order = f"{name}{drawn.choice(['', ' DESC', ' ASC', ' DESC NULLS FIRST', ' NULLS LAST'])}"
+    limit = f"LIMIT {drawn.choice([1, 2, 5, 30])}{drawn.choice(['', '', ' OFFSET 2'])}"
+    # rows with the same value may come in any order, so the ids decide
+    rows = f"SELECT id, {name} AS value FROM {relation}{where} ORDER BY {order}, id {limit}"
+    return drawn.choice([rows, f"SELECT count(*), max(value) FROM ({rows})"])
+
+
+@pytest.mark.in_time("iceberg")
+@pytest.mark.parametrize("seed", range(depth("SEEDS", test=1, soak=12)))
+@pytest.mark.parametrize("name", FORMATS)
+def test_drawn_orders(spark: SparkSession, tmp_path: Path, name: str, seed: int) -> None:
+    """With deletes, ties, nulls and files that are not indexed, the rows are those of Spark."""
+    drawn = random.Random(f"{name} {seed}")
+    driver = DRIVERS[name](spark, tmp_path / "t", f"ordered_{name}")
+    rows = _rows(spark, drawn, 0, 6)
+    driver.create(rows)
+    driver.append(rows)
+    blocks = drawn.choice([None, 1, 4])
+    ls.create_indexes(
+        driver.name, [["id"], *([name] for name in _COLUMNS)], spark=spark, rows_per_block=blocks
+    )
+    steps: list[Callable[[], object]] = [
+        lambda: None,
+        lambda: driver.append(_rows(spark, drawn, 10_000, 2)),
+        lambda: ls.refresh_indexes(driver.name, spark=spark),
+        lambda: driver.append(_rows(spark, drawn, 20_000, 1)),
+    ]
+    if name != "parquet":
+        steps.append(lambda: driver.delete(f"id % {drawn.choice([2, 5, 11])} = 1"))
+    fewer = 0
+    for step in steps:
+        step()
+        for _ in range(depth("QUERIES", test=4, soak=8)):
+            text = _query(drawn, driver.relation())
+            if fewer == 0:
+                # the files follow one another in the order of the ids
+                text = f"SELECT id FROM {driver.relation()} ORDER BY id DESC LIMIT 1"
+            ls.disable(spark)
+            expected = spark.sql(text).collect()
+            ls.enable(spark)
+            assert list(map(str, spark.sql(text).collect())) == list(map(str, expected)), text
+            fewer += any(scan.files_read < scan.files_total for scan in ls.last_pruning(spark))
+    ls.disable(spark)
+    assert fewer
+
+
+_USED = {
+    "ORDER BY k LIMIT 3": "SELECT k FROM {t} ORDER BY k NULLS LAST LIMIT 3",
+    "two keys": "SELECT k, id FROM {t} ORDER BY k DESC, id LIMIT 3",
+    "other columns": "SELECT id FROM {t} ORDER BY k DESC LIMIT 3",
+    "a view": "SELECT q FROM (SELECT k AS q, id FROM {t}) ORDER BY q DESC LIMIT 3",
+    "an offset": "SELECT k FROM {t} ORDER BY k DESC LIMIT 2 OFFSET 1",
+    "without nulls": "SELECT k FROM {t} WHERE k IS NOT NULL ORDER BY k LIMIT 3",
+    "max and min": "SELECT max(k) + 1, min(k) FROM {t}",
+}
+_NOT_USED = {
+    "a condition": ("SELECT k FROM {t} WHERE id > 5 ORDER BY k DESC LIMIT 3", True),
+    "an expression": ("SELECT k FROM {t} ORDER BY k + 1 LIMIT 3", False),
+    "no limit": ("SELECT k FROM {t} ORDER BY k", False),
+    "groups": ("SELECT id % 2, max(k) FROM {t} GROUP BY 1", False),
+    "another aggregate": ("SELECT max(k), count(*) FROM {t}", False),
+    "a filtered aggregate": ("SELECT max(k) FILTER (WHERE id < 9) FROM {t}", False),
+    "a filter above": ("SELECT * FROM (SELECT k FROM {t} ORDER BY k LIMIT 9) WHERE k > 5", True),
+    "distinct": ("SELECT DISTINCT k FROM {t} ORDER BY k LIMIT 3", False),
+}
+
+
+@pytest.fixture(scope="module", params=FORMATS)
+def ordered(
+    request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> OpenDriver:
+    """A table of ten files, in all of which the keys go from low to high."""
+    ls.disable(spark)
+    folder = tmp_path_factory.mktemp("ordered") / request.param
+    driver = DRIVERS[request.param](spark, folder, f"in_order_{request.param}")
+    # minimum and maximum of the format leave out no file: each begins low and ends high
+    rows = spark.sql(
+        "SELECT id, IF(id % 20 = 7, NULL, (id * 7919) % 5003) AS k FROM range(0, 200, 1, 10)"
+    )
+    driver.create(rows)
+    driver.append(rows)
+    ls.create_index(driver.name, "k", spark=spark)
+    return driver
+
+
+@pytest.mark.in_time("delta")
+def test_files_are_skipped(spark: SparkSession, ordered: OpenDriver) -> None:
+    """Each form reads few files, and other forms read all of them."""
+    ls.enable(spark)
+    read = {}
+    for form, text in _USED.items():
+        spark.sql(text.format(t=ordered.relation())).collect()
+        scans = ls.last_pruning(spark)
+        read[form] = min((scan.files_read for scan in scans), default=0)
+        codes = {reason.code for scan in scans for reason in scan.reasons}
+        assert not scans or ReasonCode.FIRST_ROWS in codes, (form, codes)
+    assert max(read.values()) <= 4, read
+    for form, (text, is_told) in _NOT_USED.items():
+        spark.sql(text.format(t=ordered.relation())).collect()
+        for scan in ls.last_pruning(spark):
+            codes = {reason.code for reason in scan.reasons}
+            assert ReasonCode.FIRST_ROWS not in codes or form == "a filter above", form
+            assert not is_told or codes & {ReasonCode.ORDER_NOT_USED, ReasonCode.FIRST_ROWS}, form
+    ls.disable(spark)
+
+
+def test_other_orders_of_one_table_stay_apart(spark: SparkSession) -> None:
+    """Both ends of a table in one query are two scans, although Spark runs equal scans once."""
+    spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.ends")
+    spark.range(0, 100, 1, 10).selectExpr("id", "id * 37 % 101 AS k").writeTo("lake.ends.t").using(
+        "iceberg"
+    ).createOrReplace()
+    ls.create_index("lake.ends.t", "k", spark=spark)
+    ends = [f"(SELECT k FROM lake.ends.t ORDER BY k {way} LIMIT 2)" for way in ("ASC", "DESC")]
+    text = f"SELECT * FROM {ends[0]} UNION ALL SELECT * FROM {ends[1]}"
+    ls.disable(spark)
+    expected = sorted(spark.sql(text).collect())
+    ls.enable(spark)
+    found = sorted(spark.sql(text).collect())
+    read = [scan.files_read for scan in ls.last_pruning(spark)]
+    ls.disable(spark)
+    spark.sql("DROP TABLE lake.ends.t PURGE")
+    assert found == expected
+    assert len(read) == 2
+    assert max(read) <= 2
