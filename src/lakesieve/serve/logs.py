@@ -13,7 +13,7 @@ FORMATS = ("text", "json")
 """Forms of the lines: for people, or for programs."""
 
 _SECRET = re.compile(
-    r"secret|token|passw|credential|connection.string|(^|[._-])(key|auth|sas|signature)([._-]|$)",
+    r"secret|token|passw|credential|authorization|connection.string|(^|[._-])(key|auth|sas|signature)([._-]|$)",
     re.IGNORECASE,
 )
 # user and password in an address; SQLAlchemy takes a password with a slash, too
