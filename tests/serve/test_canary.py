@@ -16,8 +16,8 @@ from tests.serve.upstreams import tables_behind
 
 import lakesieve as ls
 from lakesieve.errors import LakesieveError
+from lakesieve.printable import secrets_in
 from lakesieve.serve.log_lines import JsonLines, TextLines
-from lakesieve.serve.logs import secrets_in
 from lakesieve.serve.planning import PlanningContext
 from lakesieve.serve.run import guarded_app
 from lakesieve.serve.settings import ServerSettings
@@ -245,7 +245,7 @@ def test_what_a_caller_and_the_catalog_behind_send(log: Log) -> None:
     assert not _has(log.text)
 
 
-@pytest.mark.parametrize("what", ["storage", "catalog"])
+@pytest.mark.parametrize("what", ["storage", "database", "address"])
 def test_errors_without_a_server(
     settings: ServerSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
@@ -257,8 +257,10 @@ def test_errors_without_a_server(
         with own.engine.begin() as connection:
             connection.exec_driver_sql(place)
     else:
-        monkeypatch.setenv("PYICEBERG_CATALOG__SHOP__TYPE", "sql")
-        monkeypatch.setenv("PYICEBERG_CATALOG__SHOP__URI", f"bad://me:{QUOTED}@127.0.0.1:9/x")
+        kind, scheme = ("sql", "bad") if what == "database" else ("rest", "ftp")
+        monkeypatch.setenv("PYICEBERG_CATALOG__SHOP__TYPE", kind)
+        address = f"{scheme}://me:{QUOTED}@127.0.0.1:9/{QUOTED}?token={QUOTED}"
+        monkeypatch.setenv("PYICEBERG_CATALOG__SHOP__URI", address)
 
     with pytest.raises(LakesieveError) as raised:
         ls.find_files("db.t", "id = 1", catalog="shop")

@@ -15,6 +15,8 @@ from tests.spark.deletes.kit import EqualityDeletes
 from tests.spark.settings import NEWEST
 
 import lakesieve as ls
+from lakesieve.advisor.index_estimates import estimate_indexes
+from lakesieve.api import look_ups
 from lakesieve.errors import ErrorKind, LakesieveError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -120,6 +122,11 @@ def test_answers_of_the_index_alone(
         found = ls.find_files(name, "lower(v) = 'again'", spark=spark)
         assert len(found.paths) == spark.sql(again).count()
         assert ls.table(name, spark=spark).index("id").max().as_py() == ends[1]
+        rows = spark.table(name).count()
+        shown = look_ups.table_overview(name, spark=spark)
+        assert (shown.rows, shown.files) == (rows, ordered.total)
+        (estimated,) = estimate_indexes(name, ["id"], spark=spark)
+        assert estimated.files == ordered.total
 
 
 # by name is how look-ups are checked
