@@ -74,6 +74,22 @@ def test_too_large(address: str, wanted: Any, what: str) -> None:
     assert refused.elapsed.total_seconds() < 5
 
 
+@pytest.mark.parametrize("levels", [300, 900, 40_000])
+@pytest.mark.parametrize("kind", ["not", "and"])
+def test_too_deep(address: str, kind: str, levels: int) -> None:
+    """A filter that is nested without end is refused at once, wherever that is noticed."""
+    side = "child" if kind == "not" else "left"
+    leaf = '{"type":"eq","term":"small","value":1}'
+    other = "" if kind == "not" else f',"right":{leaf}'
+    text = f'{{"type":"{kind}","{side}":' * levels + leaf + f"{other}}}" * levels
+
+    refused = httpx.post(f"{address}/{_PLACE}/plan", content=f'{{"filter":{text}}}', timeout=10)
+
+    assert refused.status_code == 400
+    assert "levels" in refused.json()["error"]["message"]
+    assert refused.elapsed.total_seconds() < 5
+
+
 @pytest.mark.parametrize(
     "wanted",
     [_tree("or", 2_000), {"type": "in", "term": "id", "values": list(range(20_000))}],

@@ -121,7 +121,9 @@ def test_answers_of_the_index_alone(
         assert lower.info().rows == spark.table(name).count()
         found = ls.find_files(name, "lower(v) = 'again'", spark=spark)
         assert len(found.paths) == spark.sql(again).count()
-        assert ls.table(name, spark=spark).index("id").max().as_py() == ends[1]
+        table = ls.table(name, spark=spark)
+        assert table.index("id").max().as_py() == ends[1]
+        assert table.scan_polars().collect().height == spark.table(name).count()
         rows = spark.table(name).count()
         shown = look_ups.table_overview(name, spark=spark)
         assert (shown.rows, shown.files) == (rows, ordered.total)

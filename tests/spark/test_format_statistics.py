@@ -157,6 +157,8 @@ def test_partitions_of_several_specs(spark: SparkSession) -> None:
         spark.sql(f"DROP TABLE {name}")
 
 
+# the formats share the planner
+@pytest.mark.in_time("iceberg")
 @pytest.mark.parametrize("form", DRIVERS)
 def test_all_functions_tell_the_same_files(spark: SparkSession, tmp_path: Path, form: str) -> None:
     """``find_files``, ``explain`` and ``last_pruning`` agree on each condition."""
