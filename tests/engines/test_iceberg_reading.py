@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import fastavro
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -89,6 +90,23 @@ def test_a_snapshot_of_the_oldest_writers(tmp_path: Path) -> None:
     name = _changed(_table(tmp_path), without_list)
     with pytest.raises(UnsupportedError, match="cannot be read by PyIceberg: ValidationError"):
         arrow.dataset(name)
+
+
+def test_manifests_without_counts(tmp_path: Path) -> None:
+    """A table of version 1 whose manifest list has no counts is read, which PyIceberg does not."""
+    table = _table(tmp_path, properties={"format-version": "1"})
+    path = Path(table.current_snapshot().manifest_list.removeprefix("file://"))
+    with path.open("rb") as stream:
+        listed: Any = fastavro.reader(stream)
+        entries, schema = list(listed), listed.writer_schema
+    schema["fields"] = [field for field in schema["fields"] if "count" not in field["name"]]
+    with path.open("wb") as stream:
+        fastavro.writer(stream, schema, entries)
+
+    found = arrow.dataset(table).to_table(filter=pc.field("v") == 1)
+
+    assert found.to_pylist() == [{"k": 7, "v": 1}]
+    assert len(ls.find_files(table, "k = 7").paths) == 1
 
 
 @pytest.mark.parametrize("kind", ["variant", "geometry(OGC:CRS84)", "geography"])
