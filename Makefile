@@ -14,8 +14,8 @@ SESSIONS ?=
 TESTS_3_5 := advisor/test_logs deletes/test_read \
   rows/test_planned_rows $(addprefix test_,contract expressions many_files spark_versions)
 # make soak runs the versions that are neither the default nor the oldest one
-TESTS_OTHER := $(addprefix test_,contract spark_versions)
-TESTS_4.0 := rows/test_iceberg_rows rows/test_planned_rows rows/test_row_ranges test_restarts test_branches advisor/test_logs deletes/test_read deletes/test_differential test_many_files
+TESTS_OTHER := $(addprefix test_,contract restarts spark_versions)
+TESTS_4.0 := rows/test_iceberg_rows rows/test_planned_rows rows/test_row_ranges test_branches advisor/test_logs deletes/test_read deletes/test_differential test_many_files
 TESTS_4.2 := rows/test_planned_rows rows/test_row_ranges
 TESTS_4.3 := rows/test_row_ranges
 ifeq ($(LAKESIEVE_DEPTH),soak)

@@ -22,6 +22,7 @@ from tests.kit.building import build_index
 from tests.tables.delta_vectors import encoded_bytes, encoded_vector
 from tests.tables.test_delta_reader import METADATA, PROTOCOL, Log, added
 
+import lakesieve as ls
 from lakesieve.engines import arrow
 from lakesieve.engines import duckdb as duckdb_engine
 from lakesieve.engines import polars as polars_engine
@@ -257,6 +258,23 @@ def test_a_table_of_shredded_variants(tmp_path: Path) -> None:
     made.add("0.parquet", pa.table({"k": [1]}))
 
     assert made.rows() == [{"k": 1}]
+
+
+@pytest.mark.parametrize("kind", ["variant", "geometry(OGC:CRS84)", "interval day"])
+def test_a_column_of_an_unknown_type_closes_no_table(tmp_path: Path, kind: str) -> None:
+    """Every engine reads the other columns; the column alone is refused, by its name."""
+    made = Files(tmp_path / "t", schema_of(("k", "long", {}), ("odd", kind, {})))
+    made.add("0.parquet", pa.table({"k": [7]}))
+    made.add("1.parquet", pa.table({"k": [8]}))
+    name = f"delta:{made.root}"
+
+    assert made.rows(columns=["k"], filter=pc.field("k") == 7) == [{"k": 7}]
+    assert polars_engine.scan(name).filter(pl.col("k") == 7).select("k").collect().rows() == [(7,)]
+    relation = duckdb_engine.relation(duckdb.connect(), name)
+    assert relation.filter("k = 7").project("k").fetchall() == [(7,)]
+    assert ls.find_files(name, "k = 7").total == 2
+    with pytest.raises(UnsupportedError, match="The column odd is not read without Spark"):
+        made.rows(columns=["odd"])
 
 
 def test_what_is_refused(tmp_path: Path) -> None:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import duckdb
+import fastavro
+import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
@@ -15,7 +20,10 @@ from pyiceberg.schema import Schema
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import LongType, NestedField
 
+import lakesieve as ls
 from lakesieve.engines import arrow
+from lakesieve.engines import duckdb as duckdb_engine
+from lakesieve.engines import polars as polars_engine
 from lakesieve.engines.iceberg_reading import named_errors
 from lakesieve.errors import ErrorKind, StorageError, UnsupportedError
 
@@ -84,6 +92,23 @@ def test_a_snapshot_of_the_oldest_writers(tmp_path: Path) -> None:
         arrow.dataset(name)
 
 
+def test_manifests_without_counts(tmp_path: Path) -> None:
+    """A table of version 1 whose manifest list has no counts is read, which PyIceberg does not."""
+    table = _table(tmp_path, properties={"format-version": "1"})
+    path = Path(table.current_snapshot().manifest_list.removeprefix("file://"))
+    with path.open("rb") as stream:
+        listed: Any = fastavro.reader(stream)
+        entries, schema = list(listed), listed.writer_schema
+    schema["fields"] = [field for field in schema["fields"] if "count" not in field["name"]]
+    with path.open("wb") as stream:
+        fastavro.writer(stream, schema, entries)
+
+    found = arrow.dataset(table).to_table(filter=pc.field("v") == 1)
+
+    assert found.to_pylist() == [{"k": 7, "v": 1}]
+    assert len(ls.find_files(table, "k = 7").paths) == 1
+
+
 @pytest.mark.parametrize("kind", ["variant", "geometry(OGC:CRS84)", "geography"])
 def test_a_column_of_an_unknown_type(tmp_path: Path, kind: str) -> None:
     """The other columns are read, also those of a struct or list beside it; it alone is refused."""
@@ -98,12 +123,40 @@ def test_a_column_of_an_unknown_type(tmp_path: Path, kind: str) -> None:
                 {"id": 10, "name": "many", "required": False, "type": inner},
             ]
 
-    dataset = arrow.dataset(_changed(_table(tmp_path), add))
+    table = _changed(_table(tmp_path), add)
+    dataset = arrow.dataset(table)
     assert dataset.schema.names == ["k", "v", "odd", "many"]
     assert dataset.to_table(columns=["k", "v"]).to_pylist() == ROWS.to_pylist()
     for name in ("odd", "many"):
         with pytest.raises(UnsupportedError, match=f"The column {name} is not read without Spark"):
             dataset.to_table(columns=[name])
+    relation = duckdb_engine.relation(duckdb.connect(), table)
+    assert relation.filter("k = 7").project("v").order("v").fetchall() == [(1,), (2,)]
+    frame = polars_engine.scan(table).filter(pl.col("k") == 7).select("v").collect()
+    assert sorted(frame.rows()) == [(1,), (2,)]
+    assert len(ls.find_files(table, "k = 7").paths) == 1
+
+
+def test_old_times_of_imported_files(tmp_path: Path) -> None:
+    """INT96 times of a file that was brought in are the times that Spark reads, in any year."""
+    times = [datetime(9999, 12, 31, tzinfo=UTC), datetime(1, 1, 1, tzinfo=UTC), None]
+    kind = pa.timestamp("us", "UTC")
+    held = pa.table({"id": [1, 2, 3], "t": pa.array(times, kind)})
+    catalog = SqlCatalog("c", uri=f"sqlite:///{tmp_path}/c.db", warehouse=f"file://{tmp_path}")
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.t", held.schema)
+    table.append(held)
+    # as the file of another writer, which has no field ids
+    pq.write_table(held, _data_file(table), use_deprecated_int96_timestamps=True)
+    names = table.schema().name_mapping.model_dump_json()
+    with table.transaction() as change:
+        change.set_properties({"schema.name-mapping.default": names})
+
+    found = arrow.dataset(table).to_table()
+    last = arrow.dataset(table).to_table(filter=pc.field("t") == pa.scalar(times[0], kind))
+
+    assert found["t"].to_pylist() == times
+    assert last["id"].to_pylist() == [1]
 
 
 @pytest.mark.parametrize(

@@ -11,13 +11,17 @@ from urllib.parse import quote
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
-from tests.serve.running import Caller
+from tests.serve.running import Caller, running
+from tests.serve.upstreams import tables_behind
 
+import lakesieve as ls
 from lakesieve.errors import LakesieveError
+from lakesieve.printable import secrets_in
 from lakesieve.serve.log_lines import JsonLines, TextLines
-from lakesieve.serve.logs import secrets_in
+from lakesieve.serve.planning import PlanningContext
 from lakesieve.serve.run import guarded_app
 from lakesieve.serve.settings import ServerSettings
+from lakesieve.serve.upstream import build_proxy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,6 +48,7 @@ SETTINGS = {
     "adls.sas-token": CANARY,
     "adls.connection-string": f"AccountKey={CANARY}",
     "hf.token": CANARY,
+    "header.Authorization": f"Bearer {CANARY}",
 }
 ENVIRONMENT = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AZURE_STORAGE_ACCOUNT_KEY")
 # the first raises an error whose text holds what it is given
@@ -188,3 +193,76 @@ def test_a_catalog_that_cannot_be_opened(
 def test_passwords_in_addresses(address: str) -> None:
     """The log conceals a password in every place where SQLAlchemy accepts one."""
     assert "pa/ss-word" in secrets_in({"uri": address})
+
+
+def test_names_of_secrets() -> None:
+    """Every setting in which this test plants a secret has a name by which the log conceals it."""
+    planted = [name for name, value in SETTINGS.items() if CANARY in value and "://" not in value]
+    assert [name for name in planted if not secrets_in({name: CANARY})] == []
+
+
+def test_what_a_caller_and_the_catalog_behind_send(log: Log) -> None:
+    """Neither a caller's token nor credentials that were lent are in a plan's error or the log."""
+    location = "s3://b/t"
+    lent = {name: value for name, value in SETTINGS.items() if name not in {"uri", "warehouse"}}
+    metadata = {
+        "format-version": 2,
+        "table-uuid": "9c12d441-03fe-4693-9a96-a0705ddf69c1",
+        "location": location,
+        "last-sequence-number": 1,
+        "last-updated-ms": 1,
+        "last-column-id": 1,
+        "current-schema-id": 0,
+        "schemas": [{"type": "struct", "schema-id": 0, "fields": []}],
+        "default-spec-id": 0,
+        "partition-specs": [{"spec-id": 0, "fields": []}],
+        "last-partition-id": 999,
+        "default-sort-order-id": 0,
+        "sort-orders": [{"order-id": 0, "fields": []}],
+        "current-snapshot-id": 1,
+        "snapshots": [
+            {"snapshot-id": 1, "timestamp-ms": 1, "sequence-number": 1, "schema-id": 0}
+            | {"manifest-list": f"{location}/snap.avro", "summary": {"operation": "append"}}
+        ],
+    }
+    loaded = {"metadata-location": f"{location}/v1.metadata.json", "metadata": metadata}
+    with (
+        running(tables_behind({TABLE: loaded | {"config": lent}})) as behind,
+        running(build_proxy(behind, PlanningContext())) as address,
+    ):
+        client = Caller(address)
+        for body in ({}, {"filter": 5}, {"filter": {"type": "eq", "term": "none", "value": 1}}):
+            answer = client.request(
+                "POST",
+                f"{TABLE}/plan",
+                json=body,
+                headers={"Authorization": f"Bearer {CANARY}"},
+                timeout=60,
+            )
+            assert answer.status_code in {400, 503}
+            assert not _has(f"{answer.text} {answer.headers}")
+    assert "WARNING" in log.text
+    assert not _has(log.text)
+
+
+@pytest.mark.parametrize("what", ["storage", "database", "address"])
+def test_errors_without_a_server(
+    settings: ServerSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """What a command or a function says of a catalog that fails repeats none of its settings."""
+    del settings
+    own = SqlCatalog("shop", uri=f"sqlite:///{tmp_path}/c.db", warehouse=str(tmp_path))
+    if what == "storage":
+        place = "UPDATE iceberg_tables SET metadata_location = 's3://b/db/t/metadata/1.json'"
+        with own.engine.begin() as connection:
+            connection.exec_driver_sql(place)
+    else:
+        kind, scheme = ("sql", "bad") if what == "database" else ("rest", "ftp")
+        monkeypatch.setenv("PYICEBERG_CATALOG__SHOP__TYPE", kind)
+        address = f"{scheme}://me:{QUOTED}@127.0.0.1:9/{QUOTED}?token={QUOTED}"
+        monkeypatch.setenv("PYICEBERG_CATALOG__SHOP__URI", address)
+
+    with pytest.raises(LakesieveError) as raised:
+        ls.find_files("db.t", "id = 1", catalog="shop")
+
+    assert not _has(f"{raised.value} {raised.value.hint}")

@@ -10,9 +10,10 @@ import pytest
 from tests.serve.running import running
 from tests.serve.tables import catalog_of, indexed
 
+from lakesieve.errors import StorageError
 from lakesieve.serve.app import build_app
 from lakesieve.serve.catalogs import PyIcebergCatalog
-from lakesieve.serve.limits import PlanLimits
+from lakesieve.serve.limits import PlanLimits, RequestWork
 from lakesieve.serve.pages import first_page, further_page
 from lakesieve.serve.planning import PlanningContext, TablePlanner
 
@@ -73,6 +74,22 @@ def test_too_large(address: str, wanted: Any, what: str) -> None:
     assert refused.elapsed.total_seconds() < 5
 
 
+@pytest.mark.parametrize("levels", [300, 900, 40_000])
+@pytest.mark.parametrize("kind", ["not", "and"])
+def test_too_deep(address: str, kind: str, levels: int) -> None:
+    """A filter that is nested without end is refused at once, wherever that is noticed."""
+    side = "child" if kind == "not" else "left"
+    leaf = '{"type":"eq","term":"small","value":1}'
+    other = "" if kind == "not" else f',"right":{leaf}'
+    text = f'{{"type":"{kind}","{side}":' * levels + leaf + f"{other}}}" * levels
+
+    refused = httpx.post(f"{address}/{_PLACE}/plan", content=f'{{"filter":{text}}}', timeout=10)
+
+    assert refused.status_code == 400
+    assert "levels" in refused.json()["error"]["message"]
+    assert refused.elapsed.total_seconds() < 5
+
+
 @pytest.mark.parametrize(
     "wanted",
     [_tree("or", 2_000), {"type": "in", "term": "id", "values": list(range(20_000))}],
@@ -94,6 +111,20 @@ def test_too_many_judgements(catalog: SqlCatalog) -> None:
     assert "look-up-too-large" in [str(reason.code) for reason in pruning.reasons]
     _, pruning = first_page(TablePlanner("db.t", table, many), body)
     assert "look-up-too-large" not in [str(reason.code) for reason in pruning.reasons]
+
+
+@pytest.mark.parametrize("wanted", [None, _tree("or", 2_000)], ids=["manifests", "filter"])
+@pytest.mark.parametrize("is_late", [True, False], ids=["late", "gone"])
+def test_a_plan_that_nobody_waits_for(catalog: SqlCatalog, wanted: Any, is_late: bool) -> None:
+    """Planning ends when its client has left or its time is over, and reads no further."""
+    work = RequestWork(-1.0 if is_late else None)
+    if not is_late:
+        work.stop()
+    table = PyIcebergCatalog(catalog).load(("db",), "t")
+    planner = TablePlanner("db.t", table, PlanningContext(), work=work)
+
+    with pytest.raises(StorageError, match="too long" if is_late else "Nobody waits"):
+        first_page(planner, {} if wanted is None else {"filter": wanted})
 
 
 @pytest.mark.parametrize("tasks", [1, 3, 10_000])

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["SESSIONS", "Session", "restarted"]
 
-SESSIONS = depth("SESSIONS", test=2, soak=11)
-"""How many sessions: one restart, and ten in a soak."""
+SESSIONS = depth("SESSIONS", test=4, soak=11)
+"""How many sessions: three restarts, and ten in a soak."""
 
 
 class Session(TypedDict):

@@ -136,6 +136,23 @@ def test_every_kind_of_commit(
         refreshing.sql(f"DROP TABLE {name}")
 
 
+@pytest.mark.parametrize("by", ["name", pytest.param("session", marks=pytest.mark.soak)])
+def test_commits_to_a_branch(refreshing: SparkSession, table: str, by: str) -> None:
+    """The files of the branch that was written to are covered, not only those of main."""
+    indexed(refreshing, table)
+    refreshing.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('write.wap.enabled' = 'true')")
+    refreshing.sql(f"ALTER TABLE {table} CREATE BRANCH `au-dit`")
+    branch = f"{table}.`branch_au-dit`"
+    if by == "session":
+        refreshing.conf.set("spark.wap.branch", "au-dit")
+    try:
+        for command in ("insert", "delete", "merge"):
+            COMMANDS[command](refreshing, table if by == "session" else branch, "iceberg")
+            assert waited(lambda: lacking(refreshing, branch) == 0), command
+    finally:
+        refreshing.conf.unset("spark.wap.branch")
+
+
 # Delta's commits are noticed in the same place
 @pytest.mark.in_time("parquet")
 @pytest.mark.parametrize("provider", ["delta", "parquet"])

@@ -15,6 +15,8 @@ from tests.spark.deletes.kit import EqualityDeletes
 from tests.spark.settings import NEWEST
 
 import lakesieve as ls
+from lakesieve.advisor.index_estimates import estimate_indexes
+from lakesieve.api import look_ups
 from lakesieve.errors import ErrorKind, LakesieveError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -91,6 +93,42 @@ def test_look_ups(spark: SparkSession, branched: str, conf: dict[str, str], suff
         refreshed = index.refresh()
         assert refreshed.covered + refreshed.files == files
         assert index.verify_rows(files=None).files == files
+
+
+@pytest.mark.parametrize(("conf", "suffix"), [BY_SESSION, BY_NAME_IN_DEPTH, NO_BRANCH])
+def test_answers_of_the_index_alone(
+    spark: SparkSession, branched: str, conf: dict[str, str], suffix: str
+) -> None:
+    """Lowest and highest keys, first rows and keys that are expressions are the branch's own."""
+    name = branched + suffix
+    spark.sql(f"INSERT INTO {branched}.branch_audit VALUES (-5, 'AGAIN')")
+    with settings(spark, conf):
+        index = ls.open_index(name, "id", spark=spark)
+        index.refresh()
+        lower = ls.create_index(name, ["lower(v)"], name="lower", spark=spark)
+        ends = spark.sql(f"SELECT min(id), max(id), count(DISTINCT id) FROM {name}").collect()[0]
+        again = f"SELECT DISTINCT input_file_name() FROM {name} WHERE lower(v) = 'again'"
+        first = f"SELECT DISTINCT input_file_name() FROM {name} WHERE id = {ends[0]}"
+        near = spark.sql("SELECT 505L AS id UNION ALL SELECT 7L")
+        held = f"SELECT DISTINCT id, input_file_name() FROM {name} WHERE id IN (505, 7)"
+
+        assert (index.min().as_py(), index.max().as_py()) == (ends[0], ends[1])
+        assert index.distinct(limit=1).to_pylist() == [ends[0]]
+        assert index.distinct_count() == ends[2]
+        ordered = ls.find_files(name, order_by="id", limit=1, spark=spark)
+        assert len(ordered.paths) == spark.sql(first).count()
+        assert index.locate(near).pairs.count() == spark.sql(held).count()
+        assert lower.info().rows == spark.table(name).count()
+        found = ls.find_files(name, "lower(v) = 'again'", spark=spark)
+        assert len(found.paths) == spark.sql(again).count()
+        table = ls.table(name, spark=spark)
+        assert table.index("id").max().as_py() == ends[1]
+        assert table.scan_polars().collect().height == spark.table(name).count()
+        rows = spark.table(name).count()
+        shown = look_ups.table_overview(name, spark=spark)
+        assert (shown.rows, shown.files) == (rows, ordered.total)
+        (estimated,) = estimate_indexes(name, ["id"], spark=spark)
+        assert estimated.files == ordered.total
 
 
 # by name is how look-ups are checked

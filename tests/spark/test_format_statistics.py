@@ -155,3 +155,41 @@ def test_partitions_of_several_specs(spark: SparkSession) -> None:
     finally:
         ls.disable(spark)
         spark.sql(f"DROP TABLE {name}")
+
+
+# the formats share the planner
+@pytest.mark.in_time("iceberg")
+@pytest.mark.parametrize("form", DRIVERS)
+def test_all_functions_tell_the_same_files(spark: SparkSession, tmp_path: Path, form: str) -> None:
+    """``find_files``, ``explain`` and ``last_pruning`` agree on each condition."""
+    table = DRIVERS[form](spark, tmp_path / "t", f"agreeing_{form}")
+    rows = spark.range(0, 80, 1, 8).selectExpr(
+        "id AS rank",
+        "id * 31 % 80 AS id",
+        "concat('k', id * 31 % 80) AS name",
+        "CAST(timestamp_seconds(id * 43200) AS TIMESTAMP_NTZ) AS ts",
+    )
+    table.create(rows)
+    table.append(rows)
+    ls.create_indexes(table.name, ["id", "name"], spark=spark)
+    warehouse = str(spark.conf.get("spark.sql.catalog.lake.warehouse", "warehouse"))
+    texts = (
+        *("id = 7", "id IN (7, 9) AND rank < 40", "name LIKE 'k7%'", "rank = 5", "rank > 70"),
+        *("date(ts) = DATE '1970-01-03'", "CAST(ts AS DATE) = DATE '1970-01-03' AND id < 40"),
+        *("abs(id) = 7", "id = -1 OR rank = 3"),
+    )
+    ls.enable(spark)
+    told = {}
+    try:
+        for text in texts:
+            spark.sql(f"SELECT * FROM {table.relation()} WHERE {text}").collect()
+            (pruned,) = ls.last_pruning(spark)
+            found = ls.find_files(table.name, text, spark=spark)
+            alone = ls.find_files(table.plain_name(), text, warehouse=warehouse)
+            told[text] = [pruned.files_read, len(found.paths), len(alone.paths)]
+            assert f"read {len(found.paths)} of" in str(found)
+            assert found.indexes == alone.indexes == pruned.indexes
+    finally:
+        ls.disable(spark)
+
+    assert {text: counts for text, counts in told.items() if len(set(counts)) > 1} == {}

@@ -7,12 +7,15 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
+import duckdb
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pyspark
 import pytest
 
 import lakesieve as ls
+from lakesieve.engines import duckdb as duckdb_engine
 from lakesieve.engines.table_rows import rows_of
 from lakesieve.errors import ErrorKind, StorageError, UnsupportedError
 from lakesieve.predicate.expression import Constant
@@ -340,3 +343,24 @@ def test_a_variant_leaves_other_columns_readable(spark: SparkSession, table: str
     assert len(ls.find_files(table, "k = 1", warehouse=warehouse).paths) >= 1
     with pytest.raises(UnsupportedError, match="The column v is not read without Spark"):
         rows.batches(Constant(value=True))
+
+
+@pytest.mark.skipif(pyspark.__version__.startswith("3."), reason="Spark 3 has no VARIANT")
+@pytest.mark.parametrize("provider", ["parquet", "delta"])
+def test_a_variant_in_a_folder_leaves_other_columns_readable(
+    spark: SparkSession, tmp_path: Path, provider: str
+) -> None:
+    """So it is in the other formats, whose files have a VARIANT as a struct of bytes."""
+    rows = spark.range(0, 4, 1, 2).selectExpr("id AS k", "parse_json('[1]') AS v", "'x' AS s")
+    rows.write.format(provider).save(str(tmp_path / "t"))
+    name = f"{provider}:{tmp_path / 't'}"
+    ls.create_index(name, ["k"], spark=spark)
+
+    found = ls.table(name).scan_polars().filter(pl.col("k") == 3).select("k", "s").collect()
+    relation = duckdb_engine.relation(duckdb.connect(), name)
+
+    assert found.rows() == [(3, "x")]
+    assert relation.filter("k = 3").project("s").fetchall() == [("x",)]
+    assert len(ls.find_files(name, "k = 3").paths) == 1
+    with pytest.raises(UnsupportedError, match="The column v is not read without Spark"):
+        rows_of(open_table(name), None).batches(Constant(value=True), ["v"])

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import pyspark
 import pytest
 from tests.spark.restarts import SESSIONS, Session, restarted
 
-FORMATS = ("iceberg", "parquet")
+from lakesieve.spark.tables import FORMATS as KNOWN
+from lakesieve.spark.versions.spark_versions import spark_version_of
+
+_VERSION = spark_version_of(pyspark.__version__).name
+FORMATS = tuple(name for name in ("iceberg", "parquet") if KNOWN[name].runs_on(_VERSION))
 MIB = 1024
 
 

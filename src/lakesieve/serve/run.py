@@ -19,8 +19,9 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, InvalidInputError, SetupError, not_installed
+from lakesieve.printable import secrets_in
 from lakesieve.serve.exposure import check_exposure
-from lakesieve.serve.logs import conceal, concealed, log_config, secrets_in
+from lakesieve.serve.logs import conceal, concealed, log_config
 from lakesieve.serve.settings import ServerSettings
 
 if TYPE_CHECKING:

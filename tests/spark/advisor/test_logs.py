@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.spark.advisor.logs import logged
 
+import lakesieve as ls
 from lakesieve.advisor.estimate import fields_restricted
 from lakesieve.advisor.event_log import read_event_logs
 from lakesieve.advisor.table_scans import known_table
@@ -125,3 +126,25 @@ def test_files_joins_and_commands(spark: SparkSession, table: str, tmp_path: Pat
     # planned by the scan that finds the rows
     assert len(uses) == 4
     assert restricted(known, spark, logs)[2:] == [{"k"}, {"k"}]
+
+
+def test_files_are_those_of_last_pruning(spark: SparkSession, table: str, tmp_path: Path) -> None:
+    """A query counts with the files that an index left to it, not with all that Iceberg planned."""
+    texts = ("k = 5", "s = 'name 7'", "k IN (1, 2, 3) AND s LIKE 'na%'", "k = 5 AND flag")
+    ls.create_indexes(table, ["k", "s"], spark=spark)
+    ls.enable(spark)
+    read = []
+    try:
+        with logged(spark, tmp_path / "logs", compress="false", rolling_enabled="false"):
+            for text in texts:
+                spark.sql(f"SELECT * FROM {table} WHERE {text}").collect()
+                read.append(ls.last_pruning(spark)[0].files_read)
+    finally:
+        ls.disable(spark)
+        for name in ("k", "s"):
+            ls.open_index(table, name, spark=spark).drop()
+    known = known_table(open_table(spark, table).reader)
+    uses = read_event_logs([str(tmp_path / "logs")], [known]).uses
+
+    assert [use.files for use in uses] == read
+    assert max(read) < FILES

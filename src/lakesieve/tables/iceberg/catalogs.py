@@ -18,6 +18,7 @@ from lakesieve.errors import (
     UnsupportedError,
     not_installed,
 )
+from lakesieve.printable import secrets_in, without_secrets
 from lakesieve.storage import Storage, StorageOptions, open_storage
 from lakesieve.tables.iceberg.file_io import own_file_io, own_settings
 from lakesieve.tables.iceberg.metadata import (
@@ -151,7 +152,9 @@ def _catalog_errors(name: str, catalog: str) -> Iterator[None]:
     except LakesieveError:
         raise
     except Exception as error:  # catalogs are clients of many kinds, with errors of their own
-        kind, first = type(error).__name__, str(error).strip().partition("\n")[0]
+        secrets = secrets_in(catalog_properties(catalog) or {})
+        first = without_secrets(str(error).strip().partition("\n")[0], secrets)
+        kind = type(error).__name__
         if kind in _NO_TABLE:
             raise NotFoundError(
                 f"There is no table {name} in the catalog {catalog}.",

@@ -118,9 +118,16 @@ final class WriteTargets {
   }
 
   private static String name(Table table) throws ReflectiveOperationException {
-    return table.getClass().getSimpleName().equals("DeltaTableV2")
-        ? "delta:" + member(table, "path")
-        : named(table.name());
+    if (table.getClass().getSimpleName().equals("DeltaTableV2")) {
+      return "delta:" + member(table, "path");
+    }
+    // row-level commands write to a wrapper of the table
+    Table written = member(table, "table") instanceof Table wrapped ? wrapped : table;
+    String name = named(table.name());
+    // a path cannot name a branch
+    return name.contains("/") || !(member(written, "branch") instanceof String branch)
+        ? name
+        : name + ".`branch_" + branch.replace("`", "``") + "`";
   }
 
   private static String name(LogicalRelation leaf) throws ReflectiveOperationException {
