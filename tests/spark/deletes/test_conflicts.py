@@ -66,7 +66,7 @@ def stray_files(spark: SparkSession, table: str) -> set[str]:
     return written - {Path(row.file_path).name for row in named}
 
 
-def once(action: Callable[[], None]) -> Callable[[ConversionProgress], None]:
+def once(action: Callable[[], object]) -> Callable[[ConversionProgress], None]:
     """Run something just before the first commit."""
     waiting = [action]
 
