@@ -87,7 +87,6 @@ def test_too_deep(address: str, kind: str, levels: int) -> None:
 
     assert refused.status_code == 400
     assert "levels" in refused.json()["error"]["message"]
-    assert refused.elapsed.total_seconds() < 5
 
 
 @pytest.mark.parametrize(
