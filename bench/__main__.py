@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import lakesieve as ls
-from bench import build, keys, large_files, many_files, memory, refresh, sessions
+from bench import build, keys, large_files, many_files, memory, order, refresh, sessions
 from bench.deletes import suite as deletes
 from bench.measure import finish, scratch_folder
 from bench.scale import files, upkeep
@@ -31,6 +31,7 @@ SUITES = {
     "memory": memory.run,
     "sessions": sessions.run,
     "keys": keys.run,
+    "order": order.run,
     "deletes": deletes.run,
 }
 LONG = ("large_files",)
@@ -48,12 +49,14 @@ def main() -> int:
     )
     parser.add_argument("--dir", type=Path, help="where tables are written (default: temporary)")
     parser.add_argument("--json", type=Path, help="write the figures as JSON to this file")
-    parser.add_argument("--rows", type=float, help="keys: 20e6; large_files: 30e6; scale: 600e6")
+    parser.add_argument(
+        "--rows", type=float, help="keys, order: 20e6; large_files: 30e6; scale: 600e6"
+    )
     parser.add_argument("--size", type=int, help="large_files: megabytes of a file (128 and 512)")
     parser.add_argument(
         "--formats", nargs="+", help="large_files: all but hudi, which needs Spark 3.5"
     )
-    parser.add_argument("--files", type=int, default=keys.FILES, help="keys: data files (1000)")
+    parser.add_argument("--files", type=int, default=keys.FILES, help="keys, order: data files")
     parser.add_argument(
         "--full", action="store_true", help="deletes: every table, way and heap; most of a day"
     )
@@ -67,6 +70,7 @@ def main() -> int:
             kinds=tuple(arguments.formats or large_files.KINDS),
         ),
         "keys": partial(keys.run, rows=int(arguments.rows or keys.ROWS), files=arguments.files),
+        "order": partial(order.run, rows=int(arguments.rows or order.ROWS), files=arguments.files),
     }
     with scratch_folder() as scratch:
         root = arguments.dir or scratch
@@ -95,7 +99,7 @@ def _figures(
         return
     conf = {"spark.master": "local[2]"}
     # with the default of 1 GB Spark's own MERGE may run out of memory
-    if {"keys", "large_files"} & set(shared):
+    if {"keys", "large_files", "order"} & set(shared):
         conf["spark.driver.memory"] = "4g"
     formats = ("iceberg", "delta")
     if arguments.formats == ["hudi"]:
