@@ -18,11 +18,12 @@ from lakesieve.spark.build.row_blocks import unit_of
 from lakesieve.spark.build.segments import draw_curve
 from lakesieve.spark.build.source import Source
 from lakesieve.spark.extension import remote
-from lakesieve.spark.index import SparkIndex
+from lakesieve.spark.index import SparkIndex, open_index
 from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.rule.report import pruning_rows
 from lakesieve.spark.rule.suitability import problem_of, report_of
 from lakesieve.spark.session.access import access_by
+from lakesieve.spark.statements.in_session import understand_statements
 from lakesieve.spark.tables import FORMATS, open_table
 from lakesieve.spark.tables.contract import CopyableTable
 from lakesieve.spark.tables.hadoop import storage_options
@@ -52,6 +53,8 @@ def enable(
     spark: SparkSession, *, locations: Iterable[str] = (), refresh: str | None = "never"
 ) -> None:
     """Make every query and command of this session skip files from now on.
+
+    The session also understands SQL statements about indexes, such as ``SHOW INDEXES ON orders``.
 
     A session of a version of Spark that is newer than those tested is checked first. If something
     is missing, a warning says what, and queries read all files.
@@ -94,6 +97,7 @@ def enable(
         _LOGGER.warning("Queries read all files: %s.", problem)
         return
     installed_rule(spark).enable(roots, storage_options(spark))
+    understand_statements(spark)
     refresh_after_writes(spark, wanted=refreshes, locations=roots)
 
 
@@ -164,24 +168,6 @@ def trade_offs(
         unit = unit_of(opened, source.files, rows_per_block)
         points = draw_curve(spark, source.counted(rule), watch, unit)
     return ShownList(TradeOffInfo(**point) for point in points)
-
-
-def open_index(
-    table: str, name: str, *, spark: SparkSession, location: str | None = None
-) -> SparkIndex:
-    """Open an index by its name, which defaults to its columns joined by ``_``.
-
-    Args:
-        table: As for :func:`create_index`.
-        name: Name of the index.
-        spark: The session.
-        location: A further root to search, before the table's own.
-
-    Raises:
-        NotFoundError: No such table or index.
-    """
-    opened = open_table(spark, table)
-    return SparkIndex(spark, opened, access_by(spark).index_storage(opened.reader, name, location))
 
 
 def clone_table(

@@ -19,6 +19,7 @@ from lakesieve.spark.commands.key_rows import read_held_keys
 from lakesieve.spark.commands.locate import KeyLocations, locate_keys
 from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.session.access import access_by
+from lakesieve.spark.tables import open_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -226,3 +227,21 @@ class SparkIndex(Index):
             columns=self._columns(table_version),
             confirm=confirm,
         )
+
+
+def open_index(
+    table: str, name: str, *, spark: SparkSession, location: str | None = None
+) -> SparkIndex:
+    """Open an index by its name, which defaults to its columns joined by ``_``.
+
+    Args:
+        table: As for :func:`create_index`.
+        name: Name of the index.
+        spark: The session.
+        location: A further root to search, before the table's own.
+
+    Raises:
+        NotFoundError: No such table or index.
+    """
+    opened = open_table(spark, table)
+    return SparkIndex(spark, opened, access_by(spark).index_storage(opened.reader, name, location))

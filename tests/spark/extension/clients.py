@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["Driver", "ThriftSession", "thrift_session"]
+__all__ = ["JOINED", "Driver", "ThriftSession", "thrift_session"]
+
+JOINED = "lakesieve.spark.statements.joined"
+"""The module of the process that runs statements about indexes."""
 
 THRIFT_SERVER = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
 
@@ -45,12 +48,16 @@ class Driver:
 
     def companions(self) -> list[int]:
         """Process ids of the children that answer the rule."""
+        return self.children("lakesieve.planner.companion")
+
+    def children(self, module: str) -> list[int]:
+        """Process ids of the children that run a module of Python."""
         listed = subprocess.run(
             ["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True
         )
         rows = [line.split(None, 2) for line in listed.stdout.splitlines()]
         of_driver = (row for row in rows if int(row[1]) == self.process.pid)
-        return [int(row[0]) for row in of_driver if "lakesieve.planner.companion" in row[2]]
+        return [int(row[0]) for row in of_driver if module in row[2]]
 
     def end(self) -> None:
         """End it, as its user would."""

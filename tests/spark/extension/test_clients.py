@@ -11,12 +11,14 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql.connect.session import SparkSession as ConnectSession
 from tests.depth import depth
 from tests.kit.alike import check_queries, views_of
 from tests.kit.generated import predicate
-from tests.spark.extension.clients import Driver, thrift_session
+from tests.spark.extension.clients import JOINED, Driver, thrift_session
 from tests.spark.extension.kit import COLUMNS, settings_of
+from tests.spark.extension.statements import check_statements, rows_of
 
 import lakesieve as ls
 from lakesieve.errors import UnsupportedError
@@ -32,13 +34,16 @@ if TYPE_CHECKING:
 
 QUERIES = depth("QUERIES", test=1, soak=20)
 PREDICATES = 6
+IDLE = 30
+"""Seconds after which the process that runs statements ends."""
 KILLED = depth("KILLED", test=30, soak=100)
 
 
 @pytest.fixture(scope="module")
 def driver(spark: SparkSession, jar: Path) -> Iterator[Driver]:
     """A driver with the jar."""
-    running = Driver(settings_of(spark, jar), jar.parent)
+    idle = {"spark.lakesieve.statements.idleSeconds": str(IDLE)}
+    running = Driver(settings_of(spark, jar) | idle, jar.parent)
     yield running
     running.end()
 
@@ -78,6 +83,60 @@ def test_same_answers(client: tuple[str, Any], relations: dict[str, str], form: 
     assert pruned.indexes == ("l",)
     assert pruned.files_read <= 2
     assert ReasonCode.INDEX_USED in {reason.code for reason in pruned.reasons}
+
+
+def test_statements(client: tuple[str, Any]) -> None:
+    """Statements about indexes return the same rows and errors as in a Python driver."""
+    kind, session = client
+    check_statements(session, f"lake.t.statements_{kind}")
+
+
+def test_a_cancelled_statement(driver: Driver) -> None:
+    """A build ends when its client interrupts it, and leaves no index behind."""
+    address = f"sc://127.0.0.1:{driver.connect}"
+    busy: Any = ConnectSession.builder.remote(address).create()
+    session: Any = ConnectSession.builder.remote(address).create()
+    table = "lake.t.cancelled"
+    busy.sql(f"CREATE TABLE {table} USING iceberg AS SELECT id FROM range(0, 99, 1, 1)").collect()
+    try:
+        # the process that runs statements is there
+        assert rows_of(session, f"SHOW INDEXES ON {table}") == []
+        with ThreadPoolExecutor(2) as pool:
+            # all cores are busy, so the build waits
+            sleep = "SELECT reflect('java.lang.Thread', 'sleep', 9000L) FROM range(0, 2, 1, 2)"
+            sleeping = pool.submit(lambda: busy.sql(sleep).collect())
+            time.sleep(2)
+            build = f"CREATE INDEX late ON {table} USING lakesieve (id)"
+            building = pool.submit(lambda: session.sql(build).collect())
+            until = time.monotonic() + 60
+            while not building.done() and time.monotonic() < until:
+                time.sleep(0.5)
+                session.interruptAll()
+            with pytest.raises(Exception, match=r"(?i)cancel|interrupt"):
+                building.result()
+            sleeping.result()
+        assert rows_of(busy, f"SHOW INDEXES ON {table}") == []
+    finally:
+        busy.sql(f"DROP TABLE {table}").collect()
+        busy.stop()
+        session.stop()
+
+
+@pytest.mark.soak
+def test_an_idle_process(driver: Driver, relations: dict[str, str]) -> None:
+    """The process that runs statements ends after a while, and the next statement starts it."""
+    session: Any = ConnectSession(f"sc://127.0.0.1:{driver.connect}")
+    try:
+        statement = f"SHOW INDEXES ON {relations['iceberg']}"
+        rows = rows_of(session, statement)
+        (process,) = driver.children(JOINED)
+        until = time.monotonic() + 3 * IDLE
+        while _runs(process):
+            assert time.monotonic() < until
+            time.sleep(0.2)
+        assert rows_of(session, statement) == rows
+    finally:
+        session.stop()
 
 
 def test_a_client_without_the_extension(spark: SparkSession) -> None:
@@ -181,12 +240,17 @@ def _count(session: Any, query: str) -> int:
     return int(session.sql(query).collect()[0][0])
 
 
-def test_a_killed_driver(spark: SparkSession, driver: Driver) -> None:
-    """The child of a killed driver ends by itself."""
-    (companion,) = driver.companions()
+def test_a_killed_driver(driver: Driver) -> None:
+    """The children of a killed driver end by themselves."""
+    children = driver.companions()
+    session: Any = ConnectSession(f"sc://127.0.0.1:{driver.connect}")
+    with pytest.raises(AnalysisException, match="table-not-found"):
+        rows_of(session, "SHOW INDEXES ON lake.t.nothing")
+    children += driver.children(JOINED)
+    assert len(children) == 2
     driver.process.kill()
     until = time.monotonic() + 5
-    while _runs(companion):
+    while any(map(_runs, children)):
         assert time.monotonic() < until
         time.sleep(0.1)
 

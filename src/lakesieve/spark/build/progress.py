@@ -106,7 +106,9 @@ class Watch:
         """Begin a phase, whose jobs are counted from zero."""
         self._phases += 1
         self._state = (name, *self._state[1:])
-        self._context.setJobGroup(self._tag, self._description)
+        # without a callback, the jobs stay in the group of the caller, who may cancel it
+        if self._callback is not None:
+            self._context.setJobGroup(self._tag, self._description)
 
     @property
     def _tag(self) -> str:

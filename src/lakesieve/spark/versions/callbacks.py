@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,6 +27,22 @@ class Callback:
         """The implemented Java interface, in the form that py4j expects."""
 
         implements = ("java.util.function.Function",)
+
+
+class SessionCallback:
+    """A ``java.util.function.BiFunction`` of a session of Java and a text, as ``Callback``."""
+
+    def __init__(self, answer: Callable[[Any, str], str]) -> None:
+        self._answer = answer
+
+    def apply(self, session: Any, request: str) -> str:
+        """Answer a call from Java."""
+        return self._answer(session, request)
+
+    class Java:
+        """The implemented Java interface, in the form that py4j expects."""
+
+        implements = ("java.util.function.BiFunction",)
 
 
 def hear_callbacks(spark: SparkSession) -> None:

@@ -3,6 +3,7 @@ package lakesieve;
 import lakesieve.check.TestedVersions;
 import lakesieve.extension.LastPruning;
 import lakesieve.extension.SessionRule;
+import lakesieve.statements.StatementParser;
 import org.apache.spark.sql.SparkSessionExtensions;
 import org.slf4j.LoggerFactory;
 import scala.runtime.AbstractFunction1;
@@ -18,7 +19,7 @@ public final class LakesieveExtensions
     return LakesieveExtensions.class.getPackage().getImplementationVersion();
   }
 
-  /** Add the pruning rule and the function that reports it to each session. */
+  /** Add the pruning rule, the function that reports it, and statements to each session. */
   @Override
   public BoxedUnit apply(SparkSessionExtensions extensions) {
     String refusal = refusal();
@@ -26,6 +27,7 @@ public final class LakesieveExtensions
       String version = version();
       extensions.injectResolutionRule(session -> new SessionRule(session, version));
       extensions.injectTableFunction(LastPruning.described());
+      extensions.injectParser(StatementParser::inFront);
     } else {
       LoggerFactory.getLogger("lakesieve").warn("no files are skipped: {}", refusal);
     }

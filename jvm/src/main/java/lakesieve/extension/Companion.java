@@ -3,6 +3,7 @@ package lakesieve.extension;
 import java.io.IOException;
 import java.util.concurrent.TimeUnit;
 import lakesieve.rule.NoAnswerException;
+import org.apache.spark.SparkEnv$;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -11,6 +12,7 @@ import org.slf4j.LoggerFactory;
  * ended: the first time at once, later after pauses that double.
  */
 public final class Companion {
+  private static final String PYTHON = "spark.lakesieve.python";
   private static final Logger LOG = LoggerFactory.getLogger("lakesieve");
   private static final long SHORTEST_PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
   private static final long LONGEST_PAUSE_NANOS = TimeUnit.MINUTES.toNanos(1);
@@ -23,6 +25,14 @@ public final class Companion {
   private static long notBefore = 0;
 
   private Companion() {}
+
+  /**
+   * Return the interpreter of child processes. This is a setting of the application, because users
+   * who may send queries must not be able to start programs.
+   */
+  public static String python() {
+    return SparkEnv$.MODULE$.get().conf().get(PYTHON, "python3").trim();
+  }
 
   /**
    * Return the running process.

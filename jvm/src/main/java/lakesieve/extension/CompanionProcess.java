@@ -17,8 +17,6 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicLong;
 import lakesieve.rule.NoAnswerException;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * One Python child process, which answers the requests of all sessions and threads over its pipes.
@@ -39,17 +37,14 @@ public final class CompanionProcess {
   /** A request of the rule: the session's name, a newline, and the request. */
   public static final int PLAN = 2;
 
-  private static final Logger LOG = LoggerFactory.getLogger("lakesieve");
   private static final int MARK = 0x4c4b5356;
   private static final int HEAD = 17; // bytes of a frame before its text
   private static final int ANSWER = 0;
   private static final int LARGEST = 1 << 30;
-  // characters that a terminal would obey, as in printable.py
-  private static final String UNSAFE =
-      "[\\p{Cntrl}\\x80-\\x9f\\x{61c}\\x{200e}\\x{200f}\\x{2028}-\\x{202e}\\x{2066}-\\x{2069}]";
   private static final Duration SILENCE = Duration.ofSeconds(10);
 
   private final Process process;
+  private final ChildLog log;
   // the child is ended if it sends nothing for this long while requests are open
   private final long silenceNanos;
   private final BlockingQueue<byte[]> frames = new LinkedBlockingQueue<>();
@@ -60,7 +55,6 @@ public final class CompanionProcess {
   private int open = 0;
   private long silentSince = 0;
   private volatile boolean answered = false;
-  private volatile String complaint = "";
   private volatile String ended;
 
   /**
@@ -78,9 +72,9 @@ public final class CompanionProcess {
     // -P: do not load modules from the driver's current folder
     process =
         new ProcessBuilder(python, "-P", "-m", "lakesieve.planner.companion", version).start();
+    log = ChildLog.of(process.errorReader(StandardCharsets.UTF_8), "companion");
     start("writer", this::writeRequests);
     start("reader", this::readAnswers);
-    start("log", this::copyComplaints);
   }
 
   /** Why the child ended, or null while it runs. */
@@ -227,20 +221,8 @@ public final class CompanionProcess {
     } catch (InterruptedException e) {
       return "it ended";
     }
+    String complaint = log.lastLine();
     String status = process.isAlive() ? "it closed its pipe" : "it ended: " + process.exitValue();
     return complaint.isEmpty() ? status : status + ", " + complaint;
-  }
-
-  /** Copy the child's error output into the driver's log. */
-  private void copyComplaints() {
-    try (var lines = process.errorReader(StandardCharsets.UTF_8)) {
-      for (String line = lines.readLine(); line != null; line = lines.readLine()) {
-        String safe = line.replaceAll(UNSAFE, "?");
-        complaint = safe.trim();
-        LOG.warn("companion: {}", safe);
-      }
-    } catch (IOException e) {
-      // the child has ended
-    }
   }
 }

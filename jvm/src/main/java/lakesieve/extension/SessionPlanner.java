@@ -14,14 +14,12 @@ import lakesieve.rule.NoAnswerException;
 import lakesieve.rule.PythonPlanner;
 import lakesieve.spark.ClassicSessions;
 import org.apache.hadoop.conf.Configuration;
-import org.apache.spark.SparkEnv$;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.internal.SQLConf$;
 
 /** Sends the rule's requests to the companion process, for one session. */
 public final class SessionPlanner implements Function<String, String> {
-  private static final String PYTHON = "spark.lakesieve.python";
   private static final String LOCATIONS = "spark.lakesieve.locations";
   private static final String TRUSTED = "spark.lakesieve.trusted.roots";
   private static final List<String> HADOOP =
@@ -59,9 +57,7 @@ public final class SessionPlanner implements Function<String, String> {
   /** Answer a request. */
   @Override
   public String apply(String request) {
-    // a setting of the application: users who may send queries must not be able to start programs
-    String python = SparkEnv$.MODULE$.get().conf().get(PYTHON, "python3").trim();
-    CompanionProcess companion = Companion.process(python, version);
+    CompanionProcess companion = Companion.process(Companion.python(), version);
     open(companion, Chosen.of(SQLConf$.MODULE$.get()));
     return companion.ask(name + "\n" + request, millis(request));
   }

@@ -38,14 +38,22 @@ public final class SessionRule extends Rule<LogicalPlan> {
   public LogicalPlan apply(LogicalPlan plan) {
     if (done.getAndSet(true)) return plan;
     try {
-      install();
+      install(session, version);
     } catch (Throwable t) { // also errors of classes that cannot be linked
       LoggerFactory.getLogger("lakesieve").warn("no files are skipped in this session: " + t, t);
     }
     return plan;
   }
 
-  private void install() {
+  /**
+   * Make the pruning rule of the extension the only one of a session again. A Python process that
+   * was killed cannot take back its own rule.
+   */
+  public static void restore(SparkSession session) {
+    if (RULES.containsKey(session)) install(session, LakesieveExtensions.version());
+  }
+
+  private static void install(SparkSession session, String version) {
     if (!LakesieveExtensions.isTested()) {
       if (SparkCheck.isUnderWay()) return;
       String problem = SparkCheck.problem(session);

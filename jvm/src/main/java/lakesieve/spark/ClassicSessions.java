@@ -44,6 +44,11 @@ public final class ClassicSessions {
     return Classic.of(spark).sessionState();
   }
 
+  /** Return the class loader that sees all jars of the application. */
+  public static ClassLoader jarLoader(SparkSession spark) {
+    return Classic.of(spark).sharedState().jarClassLoader();
+  }
+
   /** Return the rules that a session adds to Spark's own. */
   public static ExperimentalMethods experimental(SparkSession spark) {
     return Classic.of(spark).experimental();
