@@ -9,6 +9,7 @@ import pytest
 
 from lakesieve.errors import UnsupportedError
 from lakesieve.format import IndexDefinition, KeyColumn
+from lakesieve.index.definition import default_name
 from lakesieve.index.expression_conditions import Expressions
 from lakesieve.index.expressions import (
     UnknownColumnError,
@@ -187,6 +188,7 @@ def test_elements_as_sql() -> None:
     odd = {"ELEMENTS( `a(b` )": types["elements(l)"]}
     assert to_sql(_points(5), {}, expressions=odd) == "exists(`a(b`, x -> x = 5)"
     assert list_of_elements("lower(elements)") is None
+    assert default_name(["elements(inner.tags)"]) == "elements_inner.tags"
 
 
 def test_definitions_are_stored() -> None:

@@ -114,7 +114,8 @@ class _Printer:
                 name, column = self._columns[rows.field_id]
                 parts = self._alternatives(_ELEMENT, rows.ranges, column)
                 condition = _any(parts, inside=False)
-                return f"exists({list_of_elements(name)}, {_ELEMENT} -> {condition})"
+                # a stored text may be anything
+                return f"exists({list_of_elements(name) or name}, {_ELEMENT} -> {condition})"
             case AllOf():
                 return " AND ".join(self.text(arg, inside=True) for arg in rows.args)
         parts = [self.text(arg) for arg in rows.args]
