@@ -89,6 +89,18 @@ def rows_as_tuples(
     ]
 
 
+def keys_of_lists(
+    key_type: KeyType, lists: Iterable[Sequence[Any] | None]
+) -> list[tuple[int, Code | None]]:
+    """Twin of ``keys_of_rows`` for lists: the row and the code of each element that is no null."""
+    return [
+        (row, code)
+        for row, values in enumerate(lists)
+        for code in codes_of(key_type, values or ())
+        if code is not None
+    ]
+
+
 def rows_as_bytes(key_types: Sequence[KeyType], columns: Sequence[Iterable[Any]]) -> list[bytes]:
     """Twin of ``encode_rows`` for several columns, byte by byte.
 

@@ -15,6 +15,7 @@ from lakesieve.predicate import (
     AlwaysTrue,
     AnyOf,
     ColumnRanges,
+    ElementRanges,
     Ranges,
     RowFilter,
     bind,
@@ -46,6 +47,8 @@ def holds(row_filter: RowFilter, row: Row) -> bool:
             return True
         case AlwaysFalse():
             return False
+        case ElementRanges():
+            raise AssertionError("columns have no elements")
 
 
 @given(expressions(), st.lists(rows, min_size=1, max_size=20))

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.kit.strategies import key_columns
-from tests.kit.twins import codes_of, rows_as_bytes, rows_as_tuples
+from tests.kit.strategies import KeyColumn, key_columns
+from tests.kit.twins import codes_of, keys_of_lists, rows_as_bytes, rows_as_tuples
 from tests.sieve.test_keys import listed
 
 from lakesieve.errors import ErrorKind, UnsupportedError
@@ -25,6 +25,7 @@ from lakesieve.sieve import (
     component_code,
     encode_keys,
     encode_rows,
+    keys_of_rows,
     leading_code,
     lookup_ranges,
     sort_pairs,
@@ -51,6 +52,28 @@ def test_keys_equal_the_twin(drawn: tuple[list[KeyType], list[pa.Array]]) -> Non
 
     assert keys.to_pylist() == rows_as_bytes(key_types, [listed(column) for column in columns])
     assert keys.type == pa.binary()
+
+
+@given(st.sampled_from(list(KINDS)).flatmap(key_columns), st.data())
+def test_keys_of_lists_equal_the_twin(drawn: KeyColumn, data: st.DataObject) -> None:
+    """The elements of lists are keys of their rows, whatever null lists have below them."""
+    ends = sorted(data.draw(st.lists(st.integers(0, len(drawn.values)), max_size=6)))
+    offsets = pa.array([0, *ends], pa.int32())
+    nulls = data.draw(st.lists(st.booleans(), min_size=len(ends), max_size=len(ends)))
+    lists = pa.ListArray.from_arrays(offsets, drawn.values, mask=pa.array(nulls, pa.bool_()))
+    first = data.draw(st.integers(0, len(ends)))
+    for rows in (lists, lists[first:], pa.chunked_array([lists[:first], lists[first:]])):
+        keys, numbers = keys_of_rows([drawn.key_type], [rows], has_many=True)
+        assert numbers is not None
+        values = [None if one is None else listed(one) for one in _each(rows)]
+        expected = keys_of_lists(drawn.key_type, values)
+        assert list(zip(numbers.tolist(), keys.to_pylist(), strict=True)) == expected
+
+
+def _each(lists: pa.Array | pa.ChunkedArray) -> list[pa.Array | None]:
+    """The elements of each list."""
+    chunks = lists.chunks if isinstance(lists, pa.ChunkedArray) else [lists]
+    return [row.values if row.is_valid else None for chunk in chunks for row in chunk]
 
 
 @given(composites())

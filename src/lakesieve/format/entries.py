@@ -25,6 +25,14 @@ ROWS_KIND = "sieve-rows"
 EXPRESSION_KIND = "sieve-expression"
 """The kind of an index whose key is an expression. Earlier versions refuse it."""
 
+ELEMENTS_KIND = "sieve-elements"
+"""The kind of an index whose keys are the elements of a list. Earlier versions refuse it."""
+
+KINDS_OF_INDEXES = (INDEX_KIND, ROWS_KIND, EXPRESSION_KIND, ELEMENTS_KIND)
+"""All kinds that this version reads."""
+
+# begins the tree of the elements of a list, and no other tree
+_ELEMENTS = '["elements",'
 _SEGMENT = re.compile(r"segments/[0-9a-f]{40}\.sieve")
 _CATALOGUE = re.compile(r"files/[0-9a-f]{40}\.parquet")
 
@@ -73,7 +81,7 @@ class SourceColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyExpression:
-    """An expression over columns whose values are the keys of an index.
+    """An expression over columns, or the elements of a list, whose values are the keys of an index.
 
     Args:
         sql: The expression as the user wrote it.
@@ -90,6 +98,11 @@ class KeyExpression:
     def field_id(self) -> int:
         """The identity of the expression among the fields of the table."""
         return int.from_bytes(hashlib.sha256(self.tree.encode()).digest()[:8], "big") >> 1
+
+    @property
+    def has_many(self) -> bool:
+        """True if a row has zero, one or many keys: the elements of a list."""
+        return self.tree.startswith(_ELEMENTS)
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Self:
@@ -135,7 +148,7 @@ class IndexDefinition:
     def kind(self) -> str:
         """The kind of the index, by which a reader knows whether it understands the definition."""
         if self.expression is not None:
-            return EXPRESSION_KIND
+            return ELEMENTS_KIND if self.expression.has_many else EXPRESSION_KIND
         return ROWS_KIND if self.rows_per_block else INDEX_KIND
 
     @property
@@ -162,7 +175,8 @@ class IndexDefinition:
         _check_kind(kind)
         if kind == INDEX_KIND:
             plain = {"rows_per_block": 0} | plain
-        given = plain.pop("expression") if kind == EXPRESSION_KIND else None
+        has_expression = kind in (EXPRESSION_KIND, ELEMENTS_KIND)
+        given = plain.pop("expression") if has_expression else None
         expression = None if given is None else KeyExpression.from_json(given)
         columns = tuple(KeyColumn(**checked(KeyColumn, column)) for column in plain.pop("columns"))
         rest = checked(cls, plain, skip={"columns", "expression"})
@@ -265,10 +279,10 @@ def _check_kind(kind: Any) -> None:
     """Refuse an index of a kind that only a newer version of lakesieve knows."""
     if not isinstance(kind, str):
         raise ValueError(f"the kind is {kind!r}")
-    if kind not in (INDEX_KIND, ROWS_KIND, EXPRESSION_KIND):
+    if kind not in KINDS_OF_INDEXES:
         raise IndexFormatError(
             f"The index has the kind {kind!r}; this version of lakesieve reads only "
-            f"{INDEX_KIND!r}, {ROWS_KIND!r} and {EXPRESSION_KIND!r}.",
+            f"{', '.join(map(repr, KINDS_OF_INDEXES))}.",
             kind=ErrorKind.TOO_NEW,
             hint="Upgrade lakesieve. Queries read every file until then.",
         )

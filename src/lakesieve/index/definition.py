@@ -141,7 +141,8 @@ def _not_indexable(what: str, column: Column) -> UnsupportedError:
         f"{what} of type {column.type} cannot be indexed.",
         kind=ErrorKind.UNSUPPORTED_TYPE,
         hint="Columns and struct fields of booleans, numbers, dates, timestamps, strings, UUIDs "
-        "and bytes can be indexed. Lists, maps, structs and variants cannot be indexed.",
+        "and bytes can be indexed. Maps, structs and variants cannot be indexed. The elements of a "
+        "list can be indexed with elements(tags), if tags is its name.",
     )
 
 

@@ -14,7 +14,7 @@ from lakesieve.index.expressions import (
 )
 from lakesieve.index.reasons import Reason, ReasonCode
 from lakesieve.predicate import ColumnType
-from lakesieve.predicate.expression import And, Not, OnExpression, Or
+from lakesieve.predicate.expression import And, Not, OnElements, OnExpression, Or
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -88,5 +88,5 @@ def _trees(condition: Expr) -> Iterator[str]:
                 yield from _trees(arg)
         case Not():
             yield from _trees(condition.arg)
-        case OnExpression():
+        case OnElements() | OnExpression():
             yield condition.tree

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakesieve.errors import ErrorKind, UnsupportedError
 from lakesieve.format import KeyColumn, KeyExpression, SourceColumn
+from lakesieve.predicate import ELEMENTS
 from lakesieve.tables import Column
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ def stored_tree(
         UnknownColumnError: A column is not in the table, or cannot be indexed.
     """
     sources: dict[int, Column] = {}
+    of_elements = isinstance(tree, list) and tree[:1] == [ELEMENTS]
 
     def written(node: Any) -> Any:
         if isinstance(node, list):
@@ -55,7 +57,7 @@ def stored_tree(
             return {name: written(part) for name, part in node.items()}
         path = tuple(node["col"])
         column = columns.get(path)
-        if column is None or column.kind == "other":
+        if column is None or (column.elements if of_elements else column.kind) == "other":
             raise UnknownColumnError(path, column)
         sources[column.field_id] = column
         return {"field": column.field_id, "type": node["type"]}
@@ -206,6 +208,21 @@ def expression_column(
         )
     sources = tuple(by_id[source.field_id] for source in expression.columns)
     return _column(definition.columns[0], expression, sources)
+
+
+def refuse_many_keys(definition: IndexDefinition, what: str) -> None:
+    """Refuse what an index cannot do if a row may have many keys.
+
+    Raises:
+        UnsupportedError: The keys are the elements of a list.
+    """
+    if definition.expression is not None and definition.expression.has_many:
+        raise UnsupportedError(
+            f"The keys of the index {definition.name} are {definition.expression.sql}, of which a "
+            f"row may have many; {what} takes an index with one key for each row.",
+            kind=ErrorKind.UNSUPPORTED_TYPE,
+            hint="Ask Spark.",
+        )
 
 
 def refuse_expression(definition: IndexDefinition, what: str) -> None:

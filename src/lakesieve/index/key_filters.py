@@ -11,7 +11,15 @@ import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lakesieve.predicate import AllOf, AnyOf, ColumnRanges, Ranges, all_of, any_of
+from lakesieve.predicate import (
+    AllOf,
+    AnyOf,
+    ColumnRanges,
+    ElementRanges,
+    Ranges,
+    all_of,
+    any_of,
+)
 from lakesieve.sieve import VALUES, component_code
 
 if TYPE_CHECKING:
@@ -67,6 +75,8 @@ def _on_keys(
     match rows:
         case ColumnRanges():
             return _leaves(indexes, {rows.field_id: rows.ranges}, ranges_above, room)
+        case ElementRanges():
+            return _of_elements(indexes, rows)
         case AllOf():
             columns = [arg for arg in rows.args if isinstance(arg, ColumnRanges)]
             by_field = {arg.field_id: arg.ranges for arg in columns}
@@ -80,6 +90,16 @@ def _on_keys(
             return any_of([_on_keys(arg, indexes, ranges_above, share) for arg in rows.args])
         case _:
             return rows
+
+
+def _of_elements(indexes: Sequence[UsableIndex], rows: ElementRanges) -> RowFilter:
+    """Return a filter on the keys of each index that has the elements as its keys."""
+    numbers = (
+        number
+        for number, usable in enumerate(indexes)
+        if not usable.is_composite and usable.columns[0].field_id == rows.field_id
+    )
+    return all_of([ElementRanges(field_id=number, ranges=rows.ranges) for number in numbers])
 
 
 def _leaves(

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from lakesieve.errors import ErrorKind, UnsupportedError
+from lakesieve.index.expressions import refuse_many_keys
 from lakesieve.sieve import EndKeys, KnownKeys, chosen_units, code_order
 from lakesieve.store import known_keys
 from lakesieve.tables.contract import KnowsRowDeletes
@@ -62,6 +63,7 @@ class OrderedKeys:
                 be deleted.
         """
         name = index.definition.name
+        refuse_many_keys(index.definition, "an answer in the order of the keys")
         if len(index.definition.columns) > 1:
             raise UnsupportedError(
                 f"The index {name} has several columns, so it does not keep the values of one.",

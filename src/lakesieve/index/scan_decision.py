@@ -23,6 +23,7 @@ from lakesieve.predicate import (
     AnyOf,
     ColumnRanges,
     ColumnType,
+    ElementRanges,
     Ranges,
     all_of,
     bind,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from lakesieve.tables import Column
 
 
+_Leaf = ColumnRanges | ElementRanges
 # parts of a predicate that a reason quotes
 _SHOWN = 3
 _ANYTHING = KeepNode(every=True, args=())
@@ -244,7 +246,7 @@ def keep_tree(
     everyone = isinstance(by_keys, AlwaysFalse)
     numbers = range(len(indexes)) if everyone else sorted({leaf.field_id for leaf in leaves})
     reasons: list[Reason] = []
-    answers: dict[ColumnRanges, KeepLeaf] = {}
+    answers: dict[_Leaf, KeepLeaf] = {}
     used: list[OpenedIndex] = []
     for number in numbers:
         index = indexes[number].index
@@ -277,7 +279,7 @@ def _reading_all(reasons: Iterable[Reason]) -> KeepTree:
     return KeepTree(indexes=(), keep=_ANYTHING, used=(), reasons=tuple(reasons))
 
 
-def _too_large(index: OpenedIndex, leaves: Iterable[ColumnRanges]) -> Reason:
+def _too_large(index: OpenedIndex, leaves: Iterable[_Leaf]) -> Reason:
     ranges = sum(len(leaf.ranges.intervals) for leaf in leaves)
     return Reason(
         code=ReasonCode.LOOK_UP_TOO_LARGE,
@@ -304,9 +306,9 @@ def _no_predicate(indexes: Sequence[UsableIndex], unknown: Sequence[str]) -> Rea
     return Reason(code=ReasonCode.NO_USABLE_PREDICATE, detail=detail)
 
 
-def _leaves(rows: RowFilter) -> set[ColumnRanges]:
+def _leaves(rows: RowFilter) -> set[_Leaf]:
     match rows:
-        case ColumnRanges():
+        case ColumnRanges() | ElementRanges():
             return {rows}
         case AllOf() | AnyOf():
             return set().union(*map(_leaves, rows.args))
@@ -314,11 +316,11 @@ def _leaves(rows: RowFilter) -> set[ColumnRanges]:
             return set()
 
 
-def _keep(rows: RowFilter, answers: Mapping[ColumnRanges, KeepLeaf]) -> KeepLeaf | KeepNode:
+def _keep(rows: RowFilter, answers: Mapping[_Leaf, KeepLeaf]) -> KeepLeaf | KeepNode:
     match rows:
         case AlwaysFalse():
             return _NOTHING
-        case ColumnRanges():
+        case ColumnRanges() | ElementRanges():
             return answers.get(rows, _ANYTHING)
         case AllOf() | AnyOf():
             args = [_keep(arg, answers) for arg in rows.args]

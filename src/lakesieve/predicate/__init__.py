@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lakesieve.predicate.bind import ColumnType, Condition, bind
 from lakesieve.predicate.expression import Expr
-from lakesieve.predicate.protocol import condition_of
+from lakesieve.predicate.protocol import ELEMENTS, condition_of
 from lakesieve.predicate.ranges import Ranges
 from lakesieve.predicate.row_filter import (
     AllOf,
@@ -12,14 +12,16 @@ from lakesieve.predicate.row_filter import (
     AlwaysTrue,
     AnyOf,
     ColumnRanges,
+    ElementRanges,
     RowFilter,
     all_of,
     any_of,
     rows_where,
 )
-from lakesieve.predicate.sql_text import to_sql, value_text
+from lakesieve.predicate.sql_text import list_of_elements, to_sql, value_text
 
 __all__ = [
+    "ELEMENTS",
     "AllOf",
     "AlwaysFalse",
     "AlwaysTrue",
@@ -27,6 +29,7 @@ __all__ = [
     "ColumnRanges",
     "ColumnType",
     "Condition",
+    "ElementRanges",
     "Expr",
     "Ranges",
     "RowFilter",
@@ -34,6 +37,7 @@ __all__ = [
     "any_of",
     "bind",
     "condition_of",
+    "list_of_elements",
     "rows_where",
     "to_sql",
     "value_text",

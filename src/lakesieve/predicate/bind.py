@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError
 from lakesieve.predicate.expression import (
+    ELEMENT,
     And,
     Compare,
     Constant,
@@ -22,6 +23,7 @@ from lakesieve.predicate.expression import (
     Literal,
     Not,
     NullSafeEqual,
+    OnElements,
     OnExpression,
     Or,
     StartsWith,
@@ -62,11 +64,30 @@ class Condition:
     false: Ranges
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ElementCondition:
+    """A bound condition that is true if some element of a list meets another condition.
+
+    It says nothing of the rows for which it is not true: they may be false or null.
+    """
+
+    field_id: int  # of the elements, see `KeyExpression.field_id`
+    element: BoundExpr  # on the elements, which have the same field id
+
+
 _NUMBERS = frozenset({"integer", "float", "decimal"})
 # Spark also reads text such as ' 5 ', '5d', '+Infinity' and 'NaN' as numbers
 _MAY_BE_NUMBER = re.compile(r"\d|inf|nan", re.IGNORECASE)
 
-BoundExpr = And["BoundExpr"] | Or["BoundExpr"] | Not["BoundExpr"] | Condition | Constant | Unknown
+BoundExpr = (
+    And["BoundExpr"]
+    | Or["BoundExpr"]
+    | Not["BoundExpr"]
+    | Condition
+    | Constant
+    | ElementCondition
+    | Unknown
+)
 
 
 def bind(
@@ -118,6 +139,8 @@ class _Binder:
                 return expr
             case OnExpression():
                 return self._on_expression(expr)
+            case OnElements():
+                return self._on_elements(expr)
         column = self._column(expr.column)
         if column is None:
             return Unknown(text=".".join(expr.column))
@@ -141,6 +164,14 @@ class _Binder:
             return self._condition(expr.condition, value)
         except _UnclearError:
             return Unknown(text=expr.text)
+
+    def _on_elements(self, expr: OnElements) -> BoundExpr:
+        value = self._expressions.get(expr.tree)
+        if value is None:
+            return Unknown(text=expr.text)
+        # an element has no other columns and no keys of its own
+        element = bind(expr.condition, {ELEMENT: value}, timezone=self._timezone, strict=False)
+        return ElementCondition(field_id=value.field_id, element=element)
 
     def _column(self, path: tuple[str, ...]) -> ColumnType | None:
         column = self._known(path)

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 if TYPE_CHECKING:
     from lakesieve.predicate.ranges import Ranges
 
+ELEMENT = ("value",)
+"""Stands for an element of a list, where conditions have the path of a column."""
+
 Node = TypeVar("Node")
 """Operands of AND, OR and NOT: conditions on column names, or conditions bound to fields."""
 
@@ -87,6 +90,18 @@ class OnExpression:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OnElements:
+    """A condition that is true if some element of a list meets a condition.
+
+    Whether it is false or null for all other rows is not known.
+    """
+
+    tree: str  # the elements of the list as JSON, with columns by path
+    text: str  # the whole condition, for people
+    condition: Expr  # on one element, the column `ELEMENT`
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Constant:
     """TRUE, FALSE or NULL."""
 
@@ -134,6 +149,7 @@ Expr = (
     | IsNull
     | Keys
     | NullSafeEqual
+    | OnElements
     | OnExpression
     | StartsWith
     | Constant

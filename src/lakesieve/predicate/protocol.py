@@ -27,6 +27,7 @@ from lakesieve.predicate.expression import (
     Literal,
     Not,
     NullSafeEqual,
+    OnElements,
     OnExpression,
     Or,
     StartsWith,
@@ -53,6 +54,9 @@ _FIELDS = {
 }
 # the fields of an expression, which may stand in the place of the column
 _EXPRESSION = {"tree", "text"}
+ELEMENTS = "elements"
+"""Begins the tree of the elements of a list. The list is the only other part."""
+
 # stands for the value of an expression, where conditions have the path of a column
 _VALUE = "value"
 _TEXTS = frozenset({"string", "binary"})
@@ -73,6 +77,8 @@ def condition_of(document: Any) -> Expr:
 @or_unknown
 def _node(document: Any, depth: int) -> Expr:
     op = document["op"]
+    if op == "any":
+        return _on_elements(document, depth)
     if "expr" in document:
         return _on_expression(document, depth)
     if not document.keys() <= _FIELDS[op]:
@@ -87,12 +93,7 @@ def _node(document: Any, depth: int) -> Expr:
 
 def _on_expression(document: dict[str, Any], depth: int) -> Expr:
     """Read a condition on the value of an expression. Without a meaning, it has its text."""
-    expression = document["expr"]
-    if set(expression) != _EXPRESSION:
-        raise OddError
-    text, tree = expression["text"], _list(expression["tree"])
-    if not isinstance(text, str):
-        raise OddError
+    tree, text = _tree(document["expr"], of_elements=False)
     plain = {name: value for name, value in document.items() if name != "expr"}
     condition = _node(plain | {"col": [_VALUE]}, depth)
     is_negated = isinstance(condition, Not)
@@ -100,8 +101,29 @@ def _on_expression(document: dict[str, Any], depth: int) -> Expr:
         condition = condition.arg
     if not isinstance(condition, Compare | In | IsNull | NullSafeEqual | StartsWith):
         return Unknown(text=text)
-    on = OnExpression(tree=json.dumps(tree), text=text, condition=condition)
+    on = OnExpression(tree=tree, text=text, condition=condition)
     return Not(arg=on) if is_negated else on
+
+
+def _on_elements(document: dict[str, Any], depth: int) -> Expr:
+    """Read a condition that some element of a list must meet."""
+    if set(document) != {"op", "expr", "arg"}:
+        raise OddError
+    tree, text = _tree(document["expr"], of_elements=True)
+    return OnElements(tree=tree, text=text, condition=_node(document["arg"], depth + 1))
+
+
+def _tree(expression: dict[str, Any], *, of_elements: bool) -> tuple[str, str]:
+    """Return the tree of an expression as JSON, and the text of the condition on it.
+
+    The tree of a list's elements stands in conditions on an element, and in no others.
+    """
+    if set(expression) != _EXPRESSION:
+        raise OddError
+    text, tree = expression["text"], _list(expression["tree"])
+    if not isinstance(text, str) or (tree[:1] == [ELEMENTS]) != of_elements:
+        raise OddError
+    return json.dumps(tree), text
 
 
 def _leaf(op: str, document: dict[str, Any]) -> Expr:

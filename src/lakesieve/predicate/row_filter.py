@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lakesieve.predicate.bind import Condition
+from lakesieve.predicate.bind import Condition, ElementCondition
 from lakesieve.predicate.expression import And, Constant, Not, Or
 from lakesieve.predicate.ranges import Ranges
 
@@ -37,6 +37,18 @@ class ColumnRanges:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ElementRanges:
+    """Accepts rows with at least one element of a list, or one key of many, in ``ranges``.
+
+    Two such filters are both true if two elements lie in two disjoint ranges. So an AND of them is
+    never a filter on the intersection of their ranges.
+    """
+
+    field_id: int
+    ranges: Ranges  # without null: an index does not tell null elements from empty lists
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AllOf:
     """Accepts the rows that every filter accepts."""
 
@@ -50,7 +62,7 @@ class AnyOf:
     args: tuple[RowFilter, ...]
 
 
-RowFilter = AllOf | AnyOf | ColumnRanges | AlwaysTrue | AlwaysFalse
+RowFilter = AllOf | AnyOf | ColumnRanges | ElementRanges | AlwaysTrue | AlwaysFalse
 
 
 def rows_where(expr: BoundExpr, *, negated: bool = False) -> RowFilter:
@@ -68,6 +80,8 @@ def rows_where(expr: BoundExpr, *, negated: bool = False) -> RowFilter:
             return _leaf(expr.field_id, expr.false if negated else expr.true)
         case Constant():
             return AlwaysTrue() if expr.value is (not negated) else AlwaysFalse()
+        case ElementCondition() if not negated:
+            return _some_element(expr.field_id, rows_where(expr.element))
         case _:
             return AlwaysTrue()
 
@@ -76,6 +90,15 @@ def _leaf(field_id: int, ranges: Ranges) -> RowFilter:
     if ranges.is_empty:
         return AlwaysFalse()
     return AlwaysTrue() if ranges.is_full else ColumnRanges(field_id=field_id, ranges=ranges)
+
+
+def _some_element(field_id: int, elements: RowFilter) -> RowFilter:
+    """Return a filter that accepts every row with an element that another filter accepts."""
+    if isinstance(elements, AlwaysFalse):
+        return elements
+    if isinstance(elements, ColumnRanges) and not elements.ranges.nulls:
+        return ElementRanges(field_id=field_id, ranges=elements.ranges)
+    return AlwaysTrue()
 
 
 def all_of(filters: Sequence[RowFilter]) -> RowFilter:
@@ -108,12 +131,19 @@ def any_of(filters: Sequence[RowFilter]) -> RowFilter:
     if any(isinstance(arg, AlwaysTrue) for arg in flat):
         return AlwaysTrue()
     merged: dict[int, list[Ranges]] = {}
+    of_elements: dict[int, list[Ranges]] = {}
     rest: list[RowFilter] = []
     for arg in flat:
         if isinstance(arg, ColumnRanges):
             merged.setdefault(arg.field_id, []).append(arg.ranges)
+        elif isinstance(arg, ElementRanges):
+            of_elements.setdefault(arg.field_id, []).append(arg.ranges)
         elif not isinstance(arg, AlwaysFalse):
             rest.append(arg)
+    rest += [
+        ElementRanges(field_id=field, ranges=Ranges.of(i for r in sets for i in r.intervals))
+        for field, sets in of_elements.items()
+    ]
     leaves = [
         _leaf(
             field,

@@ -13,6 +13,7 @@ from lakesieve.sieve.composite import (
     component_code,
     encode_composite,
     encode_rows,
+    keys_of_rows,
     leading_code,
 )
 from lakesieve.sieve.end_keys import (
@@ -87,6 +88,7 @@ __all__ = [
     "encode_rows",
     "front_coded",
     "front_decoded",
+    "keys_of_rows",
     "leading_code",
     "lookup_codes",
     "lookup_points",

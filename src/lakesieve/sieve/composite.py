@@ -56,6 +56,38 @@ def encode_rows(
     return encode_composite(key_types, columns)
 
 
+def keys_of_rows(
+    key_types: Sequence[KeyType],
+    columns: Sequence[pa.Array | pa.ChunkedArray],
+    *,
+    has_many: bool = False,
+) -> tuple[pa.Array, np.ndarray | None]:
+    """Return the keys of rows, and the row of each key.
+
+    Args:
+        key_types: The types of the key columns.
+        columns: The key columns. If ``has_many``, the only one has lists of keys.
+        has_many: Whether a row has zero, one or many keys: the elements of its list that are no
+            nulls.
+
+    Returns:
+        Key codes without nulls; and for each key the number of its row, ascending, int64, or
+        ``None`` if each row has one key.
+    """
+    if has_many:
+        lists = columns[0]
+        # a null list has no elements, whatever its offsets say
+        codes = encode_keys(key_types[0], pc.list_flatten(lists))
+        lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy()
+        rows = np.repeat(np.arange(len(lists)), lengths)
+    else:
+        codes, rows = encode_rows(key_types, columns), None
+    if not codes.null_count:
+        return codes, rows
+    at = np.flatnonzero(codes.is_valid().to_numpy(zero_copy_only=False))
+    return codes.drop_null(), at if rows is None else rows[at]
+
+
 def encode_composite(
     key_types: Sequence[KeyType], columns: Sequence[pa.Array | pa.ChunkedArray]
 ) -> pa.Array:

@@ -25,9 +25,15 @@ class Column:
     scale: int = 0  # for decimals: digits after the point
     precision: int = 18  # for decimals: total number of digits
     refusal: str = ""  # why it cannot be a key although its type could be one; else empty
+    elements: str = "other"  # only for a list: the key kind of its elements, or `"other"`
     # only for an expression, whose path is its SQL text: the expression, and the columns it reads
     expression: KeyExpression | None = None
     sources: tuple[Column, ...] = ()
+
+    @property
+    def has_many(self) -> bool:
+        """True if a row has zero, one or many of these keys: the elements of a list."""
+        return self.expression is not None and self.expression.has_many
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

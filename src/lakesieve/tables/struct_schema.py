@@ -158,6 +158,7 @@ class _Field:
     refusal: str = ""  # why it cannot be a key: a name in `_REFUSALS`
     text_refusal: str = ""  # the same, but by its type alone, even for a partition column
     inner: tuple[dict[str, Any], ...] = ()
+    element: str = ""  # type of the elements of a list, unless they are lists, maps or structs
 
 
 def stored_columns(
@@ -231,10 +232,20 @@ def _field(
         refusal="folder" if in_folder else refusal,
         text_refusal=refusal,
         inner=tuple(kind["fields"]) if name == "struct" else (),
+        element=_element_type(kind),
     )
 
 
+def _element_type(kind: Any) -> str:
+    """Return the type of the elements of a list, or an empty text for all other types."""
+    is_list = isinstance(kind, dict) and kind["type"] == "array"
+    element = kind.get("elementType") if is_list else None
+    return element if isinstance(element, str) else ""
+
+
 def _column(parsed: dict[str, Any], field: _Field) -> Column:
+    if field.element:
+        return _list_column(parsed, field)
     decimal = DECIMAL_TYPE.fullmatch(field.type)
     kind = "decimal" if decimal else SPARK_KINDS.get(field.type, "other")
     refusal = field.refusal
@@ -251,6 +262,21 @@ def _column(parsed: dict[str, Any], field: _Field) -> Column:
         scale=scale,
         precision=precision,
         refusal=_REFUSALS.get(refusal, ""),
+    )
+
+
+def _list_column(parsed: dict[str, Any], field: _Field) -> Column:
+    """Return a list, whose identity is that of a column of its elements."""
+    element = _column(parsed, replace(field, type=field.element, element=""))
+    # of Hudi's lists it is not known how they change with the schema
+    is_known = "promotes" not in parsed
+    return Column(
+        path=field.path,
+        field_id=element.field_id,
+        type=field.type,
+        kind="other",
+        refusal=element.refusal,
+        elements=element.kind if is_known else "other",
     )
 
 

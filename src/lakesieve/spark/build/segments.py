@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from lakesieve.errors import ErrorKind, LakesieveError, UnsupportedError
 from lakesieve.format import catalogue_id
-from lakesieve.sieve import Budget, encode_rows
+from lakesieve.sieve import Budget
 from lakesieve.spark.build.source import SMALLEST_SPLIT, key_types
 from lakesieve.spark.build.stages import (
     BUFFER_ROWS,
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from lakesieve.format import IndexDefinition, SegmentEntry, Unit
-    from lakesieve.sieve import KeyType
     from lakesieve.spark.build.progress import Watch
     from lakesieve.spark.build.source import IndexBuild, Source
     from lakesieve.storage import Storage
@@ -117,7 +116,8 @@ def build_segments(
             )
             for task, build in zip(tasks, builds, strict=True)
         ]
-        if source.rows * len(builds) <= SMALLEST_BUCKET:
+        is_small = source.rows * len(builds) <= SMALLEST_BUCKET
+        if is_small and not any(task.boundaries for task in tasks):
             # both stages in one task: a shuffle of so few rows would cost more than it saves
             by_bucket = rows.coalesce(1)
         else:
@@ -180,14 +180,19 @@ def _scattered(
     cores = spark.sparkContext.defaultParallelism
     with installed_rule(spark).raw_reads(source.selected()) as selection:
         salt, hashes, ordinals = file_hashes(spark, source.scanned)
-        buckets = buckets or _bucket_count(source.rows, cores)
+        raw_rows = partial(source.table.raw_rows, source.version)
         read = RawRead(
             columns=source.columns,
             split_bytes=_split_bytes(files, source.rows, cores),
             selection=selection,
             positions=any(unit.rows for _, unit in indexes),
         )
-        raw_rows = partial(source.table.raw_rows, source.version)
+        keys = source.rows
+        if any(column.has_many for column in source.columns):
+            few = replace(read, stride=max(1, files.num_rows // SAMPLED_FILES))
+            keys = math.ceil(keys * _keys_of_a_row(raw_rows(few), source.columns))
+            read = replace(read, split_bytes=_split_bytes(files, keys, cores))
+        buckets = buckets or _bucket_count(keys, cores)
         sampled: pa.Table | None = None
         if buckets > 1:
             watch.phase("sample")
@@ -213,16 +218,17 @@ def _index_tasks(
     records = source.files.column("records").to_numpy()
     tasks: list[IndexTask] = []
     for columns, unit in indexes:
-        types = key_types(columns)
-        at = tuple(positions[column.field_id] for column in columns)
         task = IndexTask(
-            columns=at,
-            key_types=types,
-            boundaries=() if sampled is None else _boundaries(sampled.select(at), types, buckets),
+            columns=tuple(positions[column.field_id] for column in columns),
+            key_types=key_types(columns),
+            has_many=columns[0].has_many,
             first_bucket=tasks[-1].tally_bucket + 1 if tasks else 0,
             unit=unit,
             first_ordinals=unit.first_ordinals(records),
         )
+        if sampled is not None:
+            keys, _ = task.keys_of(sampled.columns)
+            task = replace(task, boundaries=_boundaries(keys, buckets))
         tasks.append(task)
     return tasks
 
@@ -236,7 +242,9 @@ def hashed_rows(rows: DataFrame, columns: Sequence[Column], salt: int) -> DataFr
     for name, column in zip(names, columns, strict=True):
         _check_collation(column, rows.schema[name].dataType.simpleString())
     keys = (
-        f"CAST({name} AS BINARY) AS {name}" if column.kind == "string" else name
+        f"CAST({name} AS {'ARRAY<BINARY>' if column.has_many else 'BINARY'}) AS {name}"
+        if column.kind == "string"
+        else name
         for name, column in zip(names, columns, strict=True)
     )
     positions = ["position"] if "position" in rows.columns else []
@@ -273,6 +281,15 @@ def file_hashes(spark: SparkSession, paths: pa.ChunkedArray) -> tuple[int, np.nd
     )
 
 
+def _keys_of_a_row(rows: DataFrame, columns: Sequence[Column]) -> float:
+    """Return how many keys a row has on average in the key column with most, but at least one."""
+    means = (
+        f"avg(greatest(size(key_{at}), 0))" for at, column in enumerate(columns) if column.has_many
+    )
+    (found,) = rows.selectExpr(*means).collect()
+    return max(1.0, *(float(mean or 0) for mean in found))
+
+
 def _bucket_count(rows: int, cores: int) -> int:
     by_size = math.ceil(rows / BUCKET_ROWS)
     by_cores = min(cores, rows // SMALLEST_BUCKET)
@@ -286,11 +303,8 @@ def _split_bytes(files: pa.Table, rows: int, cores: int) -> int:
     return max(SMALLEST_SPLIT, math.ceil(1.05 * total / tasks))
 
 
-def _boundaries(
-    sampled: pa.Table, types: Sequence[KeyType], buckets: int
-) -> tuple[int | bytes, ...]:
+def _boundaries(codes: pa.Array, buckets: int) -> tuple[int | bytes, ...]:
     """Return quantiles of sampled keys: the first code of every bucket except the first."""
-    codes = encode_rows(types, sampled.columns).drop_null()
     if len(codes) == 0:
         return ()
     codes = codes.take(pc.sort_indices(codes))

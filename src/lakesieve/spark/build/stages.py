@@ -26,7 +26,7 @@ from lakesieve.sieve import (
     Budget,
     blocks_of_pairs,
     build_budgeted,
-    encode_rows,
+    keys_of_rows,
     sort_pairs,
     trade_offs,
 )
@@ -61,6 +61,7 @@ class IndexTask:
     Args:
         columns: Positions of its key columns among the columns that are read.
         key_types: Types of the key columns.
+        has_many: Whether a row has zero, one or many keys: the elements of a list.
         boundaries: First key code of every bucket except the first, ascending.
         first_bucket: Number of its first bucket. Other indexes have the buckets before and after.
         storage: The storage for its segments; ``None`` if none are written.
@@ -72,6 +73,7 @@ class IndexTask:
 
     columns: tuple[int, ...]
     key_types: tuple[KeyType, ...]
+    has_many: bool = False
     boundaries: tuple[int | bytes, ...] = ()
     first_bucket: int = 0
     storage: Storage | None = None
@@ -108,10 +110,8 @@ class IndexTask:
 
     def keys_of(self, columns: Sequence[pa.Array]) -> tuple[pa.Array, np.ndarray | None]:
         """Return the keys of some rows, and each key's row (``None`` if rows have one key each)."""
-        codes = encode_rows(self.key_types, [columns[at] for at in self.columns])
-        if not codes.null_count:
-            return codes, None
-        return codes.drop_null(), np.flatnonzero(codes.is_valid().to_numpy(zero_copy_only=False))
+        own = [columns[at] for at in self.columns]
+        return keys_of_rows(self.key_types, own, has_many=self.has_many)
 
 
 def scatter(

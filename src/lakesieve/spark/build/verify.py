@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from lakesieve.index import OpenedIndex
-from lakesieve.sieve import encode_rows, sort_pairs
+from lakesieve.sieve import keys_of_rows, sort_pairs
 from lakesieve.spark.build.segments import file_hashes, hashed_rows
 from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.tables.contract import RawRead
@@ -57,6 +57,7 @@ def files_with_missing_keys(
             storage=store.storage,
             state=state,
             key_types=source.key_types,
+            has_many=source.columns[0].has_many,
             paths=paths.to_pylist(),
             hashes=hashes,
             order=order,
@@ -74,6 +75,7 @@ def _missing_by_file(
     storage: Storage,
     state: Snapshot,
     key_types: tuple[KeyType, ...],
+    has_many: bool,
     paths: list[str],
     hashes: np.ndarray,
     order: np.ndarray,
@@ -87,7 +89,8 @@ def _missing_by_file(
     for rows in gathered(batches, _BATCH_ROWS):
         *columns, files = (column.combine_chunks() for column in rows.columns)
         at = order[np.searchsorted(hashes, files.to_numpy())]
-        missing = _missing(index, key_types, columns, covered[at])
+        keys = keys_of_rows(key_types, columns, has_many=has_many)
+        missing = _missing(index, *keys, covered[at])
         counts = np.bincount(at[missing], minlength=len(paths))
         wrong = np.flatnonzero(counts)
         yield pa.record_batch(
@@ -96,22 +99,25 @@ def _missing_by_file(
 
 
 def _missing(
-    index: OpenedIndex,
-    key_types: tuple[KeyType, ...],
-    columns: list[pa.Array],
-    covered: np.ndarray,
+    index: OpenedIndex, keys: pa.Array, rows: np.ndarray | None, covered: np.ndarray
 ) -> np.ndarray:
-    """Return which rows the index does not find in their file."""
-    codes = encode_rows(key_types, columns)
-    missing = np.zeros(len(codes), bool)
-    null = codes.is_null().to_numpy(zero_copy_only=False)
-    missing[null] = ~index.flagged("has_null")[covered[null]]
-    missing[~null] |= ~index.flagged("has_value")[covered[~null]]
-    rows = np.flatnonzero(~null)
-    distinct, _ = sort_pairs(codes.drop_null(), np.zeros(len(rows), np.int32))
+    """Return which rows the index does not find in their file.
+
+    Args:
+        index: The index.
+        keys: The keys of the rows, without nulls.
+        rows: The row of each key; ``None`` if each row has one key.
+        covered: The number of each row's file.
+    """
+    rows = np.arange(len(covered)) if rows is None else rows
+    has_key = np.zeros(len(covered), bool)
+    has_key[rows] = True
+    flag = index.flagged("has_value")[covered]
+    missing: np.ndarray = np.where(has_key, ~flag, ~index.flagged("has_null")[covered])
+    distinct, _ = sort_pairs(keys, np.zeros(len(rows), np.int32))
     if not len(distinct):
         return missing
-    positions = pa.compute.index_in(codes.drop_null(), value_set=distinct).to_numpy()
+    positions = pa.compute.index_in(keys, value_set=distinct).to_numpy()
     files = len(index.paths())
     order = np.argsort(positions, kind="stable")
     ascending = positions[order]
@@ -123,7 +129,8 @@ def _missing(
         first, last = np.searchsorted(ascending, [start, start + count])
         some = order[first:last]
         expected = (positions[some].astype(np.int64) - start) * files + covered[rows[some]]
-        missing[rows[some]] |= ~np.isin(expected, indexed)
+        # a row may have many keys
+        missing[rows[some[~np.isin(expected, indexed)]]] = True
         start += count
         # a key may be in many files
         count = max(_LEAST_KEYS, min(_KEYS, _PAIRS * count // max(1, len(which))))

@@ -12,7 +12,7 @@ from lakesieve.index.expressions import (
     key_expression,
     stored_tree,
 )
-from lakesieve.predicate import condition_of
+from lakesieve.predicate import condition_of, list_of_elements
 from lakesieve.spark.versions.jar import own_class
 from lakesieve.spark.versions.messages import without_traces
 
@@ -27,6 +27,11 @@ if TYPE_CHECKING:
 _ALLOWED = (
     "docs/expressions.md lists the functions that can be used. An expression may depend on nothing "
     "but the columns of its row."
+)
+
+_LISTS = (
+    "elements() takes a column, or a field of a struct, that is a list of values which can be "
+    "indexed themselves. docs/elements.md says which lists are not."
 )
 
 
@@ -44,12 +49,13 @@ def described_key(
         InvalidInputError: The text is no expression over these columns.
         UnsupportedError: The expression, or a column that it reads, cannot be indexed.
     """
-    described = _described(rows, sql)
+    elements_of = list_of_elements(sql)
+    described = _described(rows, sql, elements_of)
     if "refused" in described:
         raise UnsupportedError(
             f"{sql} cannot be the key of an index: {described['refused']} is not allowed.",
             kind=ErrorKind.UNSUPPORTED_TYPE,
-            hint=_ALLOWED,
+            hint=_ALLOWED if elements_of is None else _LISTS,
         )
     try:
         tree, sources = stored_tree(described["tree"], columns)
@@ -59,6 +65,7 @@ def described_key(
             "is none of the table" if column is None else f"of type {column.type} cannot be indexed"
         )
         hint = "An expression may read columns that can be indexed themselves."
+        hint = hint if elements_of is None else _LISTS
         raise UnsupportedError(
             f"{sql} cannot be the key of an index: {why}.",
             kind=ErrorKind.UNSUPPORTED_TYPE,
@@ -98,22 +105,30 @@ def expression_values(rows: DataFrame, key: KeyColumn) -> Column:
             kind=ErrorKind.UNSUPPORTED_SESSION,
             hint="Use a session with the settings of the build, or create the index again.",
         )
-    return F.expr(expression.sql)
+    # raw rows have whole lists, which workers take apart
+    return F.expr(list_of_elements(expression.sql) or expression.sql)
 
 
-def _described(rows: DataFrame, sql: str) -> dict[str, Any]:
+def _described(rows: DataFrame, sql: str, elements_of: str | None) -> dict[str, Any]:
+    """Describe an expression, or the elements of a list."""
     from pyspark.errors import PySparkException
 
-    describe = own_class(rows.sparkSession, "predicate.KeyExpressions").describe
+    own = own_class(rows.sparkSession, "predicate.KeyExpressions")
     try:
         with without_traces():
-            described: dict[str, Any] = json.loads(describe(rows._jdf, sql))
+            text = (
+                own.describe(rows._jdf, sql)
+                if elements_of is None
+                else own.describeElements(rows._jdf, elements_of)
+            )
+            described: dict[str, Any] = json.loads(text)
     except PySparkException as error:
         first = str(error).strip().partition("\n")[0]
         raise InvalidInputError(
             f"{sql} is neither a column nor an expression over columns: {first}",
             kind=ErrorKind.INVALID_ARGUMENT,
-            hint="Name a column, or write an expression of Spark SQL, such as lower(email).",
+            hint="Name a column, or write an expression of Spark SQL, such as lower(email), or "
+            "elements(tags).",
         ) from error
     return described
 

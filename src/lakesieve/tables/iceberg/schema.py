@@ -73,6 +73,8 @@ class _Imported:
         """Return a column with the identity that it has in a table with these names."""
         names = self.names.get(column.field_id, [])
         identity = field_identity({"id": column.field_id, "names": names})
+        # the names of a list are not those of its elements
+        column = replace(column, elements="other")
         if column.field_id in self.partitioning and column.kind != "other":
             return replace(column, field_id=identity, kind="other", refusal=_REFUSAL)
         return replace(column, field_id=identity)
@@ -154,8 +156,14 @@ def _walk(
     for field in fields:
         path, written = (*parent, field["name"]), field["type"]
         name = written["type"] if isinstance(written, dict) else written
-        kind = "binary" if _FIXED.fullmatch(name) else _KINDS.get(name, "other")
-        column = Column(path=path, field_id=field["id"], type=name, kind=kind)
+        element = written["element"] if name == "list" else None
+        column = Column(
+            path=path,
+            field_id=field["id"],
+            type=name,
+            kind=_kind(name),
+            elements=_kind(element) if isinstance(element, str) else "other",
+        )
         decimal = _DECIMAL.fullmatch(name)
         if decimal:
             precision, scale = map(int, decimal.groups())
@@ -163,3 +171,10 @@ def _walk(
         found[path] = column
         if isinstance(written, dict) and name == "struct":
             _walk(written["fields"], path, found)
+
+
+def _kind(name: str) -> str:
+    """Return the key kind of a primitive type, by the name of the type."""
+    if _DECIMAL.fullmatch(name):
+        return "decimal"
+    return "binary" if _FIXED.fullmatch(name) else _KINDS.get(name, "other")

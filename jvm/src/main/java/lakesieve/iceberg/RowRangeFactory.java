@@ -1,6 +1,7 @@
 package lakesieve.iceberg;
 
 import java.io.IOException;
+import java.util.Iterator;
 import java.util.List;
 import java.util.function.Function;
 import lakesieve.rows.ParquetReads;
@@ -10,9 +11,11 @@ import org.apache.iceberg.ScanTaskGroup;
 import org.apache.iceberg.io.FileIO;
 import org.apache.spark.TaskContext;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.slf4j.LoggerFactory;
 
@@ -42,8 +45,32 @@ final class RowRangeFactory implements PartitionReaderFactory {
   public PartitionReader<InternalRow> createReader(InputPartition partition) {
     return isRestricted(partition)
         ? new RowRangeTasks<>(
-            partition, iceberg::createReader, opener(partition), ColumnarBatch::rowIterator)
+            partition, iceberg::createReader, opener(partition), rowsOf(columns.returned()))
         : iceberg.createReader(partition);
+  }
+
+  /**
+   * Return what turns a batch into its rows.
+   *
+   * <p>The rows are copied from the batch. A list of a batch returns any value for a null element
+   * to an expression that does not ask first whether it is null, such as exists().
+   */
+  private static Function<ColumnarBatch, Iterator<InternalRow>> rowsOf(StructType returned) {
+    UnsafeProjection copy = UnsafeProjection.create(returned);
+    return batch -> {
+      Iterator<InternalRow> rows = batch.rowIterator();
+      return new Iterator<>() {
+        @Override
+        public boolean hasNext() {
+          return rows.hasNext();
+        }
+
+        @Override
+        public InternalRow next() {
+          return copy.apply(rows.next());
+        }
+      };
+    };
   }
 
   @Override

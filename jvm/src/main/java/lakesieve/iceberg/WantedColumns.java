@@ -93,6 +93,11 @@ final class WantedColumns implements Serializable {
         && partitioning.stream().allMatch(id -> projection.asStruct().field(id) != null);
   }
 
+  /** Return the columns as the scan returns them. */
+  org.apache.spark.sql.types.StructType returned() {
+    return returned;
+  }
+
   /** Return true where no column is read from the files. */
   boolean areConstant() {
     return projection.columns().stream().noneMatch(this::isInFile);

@@ -95,6 +95,7 @@ public final class Conditions {
     if (e instanceof IsNull isNull) return of("isnull", operand(isNull.child(), e));
     if (e instanceof IsNotNull notNull) return of("isnotnull", operand(notNull.child(), e));
     if (e instanceof StartsWith startsWith) return startsWith(startsWith);
+    if (ElementConditions.isOne(e)) return ElementConditions.of(e, columns);
     return e instanceof Literal literal && DataTypes.BooleanType.equals(e.dataType())
         ? constant(literal.value())
         : null;
@@ -151,11 +152,16 @@ public final class Conditions {
   }
 
   private Map<String, Object> compared(String op, Expression e, Object value, Expression whole) {
-    Map<String, Object> operand = operand(e, whole);
+    return compared(op, operand(e, whole), e.dataType(), value);
+  }
+
+  /** Compare an operand with a value, or return null if the protocol cannot. */
+  static Map<String, Object> compared(
+      String op, Map<String, Object> operand, DataType type, Object value) {
     if (operand == null) return null;
     if (value == null) return op.equals("<=>") ? of("isnull", operand) : constant(null);
-    Map<String, Object> condition = typed(op, operand, e.dataType());
-    Object encoded = condition == null ? null : KeyType.of(e.dataType()).encoded(value);
+    Map<String, Object> condition = typed(op, operand, type);
+    Object encoded = condition == null ? null : KeyType.of(type).encoded(value);
     if (encoded == null) return null;
     condition.put("value", encoded);
     return condition;
@@ -171,10 +177,15 @@ public final class Conditions {
   }
 
   private Map<String, Object> isIn(Expression whole, Expression e, Iterable<?> values) {
-    Map<String, Object> operand = operand(e, whole);
-    Map<String, Object> condition = operand == null ? null : typed("in", operand, e.dataType());
+    return isIn(operand(e, whole), e.dataType(), values);
+  }
+
+  /** Return whether an operand is one of some values, or null if the protocol cannot. */
+  static Map<String, Object> isIn(
+      Map<String, Object> operand, DataType dataType, Iterable<?> values) {
+    Map<String, Object> condition = operand == null ? null : typed("in", operand, dataType);
     if (condition == null) return null;
-    KeyType type = KeyType.of(e.dataType());
+    KeyType type = KeyType.of(dataType);
     List<Object> others = new ArrayList<>();
     boolean hasNull = false;
     for (Object value : values) {
@@ -238,7 +249,7 @@ public final class Conditions {
     return condition;
   }
 
-  private static Map<String, Object> condition(String op) {
+  static Map<String, Object> condition(String op) {
     Map<String, Object> condition = new LinkedHashMap<>();
     condition.put("op", op);
     return condition;

@@ -19,6 +19,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.functions;
+import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DecimalType;
 
@@ -50,6 +51,31 @@ public final class KeyExpressions {
   }
 
   /**
+   * Describe the elements of a list as JSON: their tree and type, or why they cannot be keys.
+   *
+   * @param rows rows with the columns of the table; they are not read
+   * @param sql the list, which must be a column or a field of a struct
+   * @throws Exception Spark's own, if the text is no expression over these columns
+   */
+  public static String describeElements(Dataset<Row> rows, String sql) throws Exception {
+    Dataset<Row> selected = columns(rows).select(functions.expr(sql).as("key"));
+    Map<String, Object> description = new LinkedHashMap<>();
+    try {
+      Selected list = selected(ClassicSessions.analyzed(selected));
+      List<Object> tree = ElementConditions.tree(list.expression(), list.columns());
+      if (tree == null) throw new RefusedException("anything but a column or a field of a struct");
+      DataType type = list.expression().dataType();
+      boolean isKnown = type instanceof ArrayType of && KeyType.of(of.elementType()) != null;
+      if (!isKnown) throw new RefusedException("a column of type " + type.simpleString());
+      description.put("tree", tree);
+      describe(((ArrayType) type).elementType(), description);
+    } catch (RefusedException e) {
+      description.put("refused", e.getMessage());
+    }
+    return JSON.writeValueAsString(description);
+  }
+
+  /**
    * Return a condition as the rule sees it above a scan, as JSON for Python.
    *
    * @param rows rows with the columns of the table; they are not read
@@ -63,6 +89,8 @@ public final class KeyExpressions {
     return JSON.writeValueAsString(Conditions.of(filter.condition(), columns));
   }
 
+  private record Selected(Expression expression, LeafColumns columns) {}
+
   private record Tree(List<Object> nodes, DataType type) {}
 
   /** Return rows with the same columns that the optimizer does not know to be none. */
@@ -73,6 +101,15 @@ public final class KeyExpressions {
   }
 
   private static Tree treeOf(LogicalPlan plan) throws RefusedException {
+    Selected selected = selected(plan);
+    Expression e = selected.expression();
+    if (selected.columns().field(e) != null)
+      throw new RefusedException("a column as an expression");
+    return new Tree(ExpressionTree.of(e, selected.columns()), e.dataType());
+  }
+
+  /** Return the only expression of a projection that a row's columns alone decide. */
+  private static Selected selected(LogicalPlan plan) throws RefusedException {
     boolean isPlain =
         plan instanceof Project project
             && project.child().children().isEmpty()
@@ -82,9 +119,7 @@ public final class KeyExpressions {
     NamedExpression named = Scala.list(((Project) plan).projectList()).get(0);
     Expression e = (Expression) named;
     while (e instanceof Alias alias) e = alias.child();
-    LeafColumns columns = LeafColumns.of(((Project) plan).child());
-    if (columns.field(e) != null) throw new RefusedException("a column as an expression");
-    return new Tree(ExpressionTree.of(e, columns), e.dataType());
+    return new Selected(e, LeafColumns.of(((Project) plan).child()));
   }
 
   private static void describe(DataType type, Map<String, Object> description) {

@@ -12,8 +12,10 @@ import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GetStructField;
 import org.apache.spark.sql.catalyst.expressions.KnownFloatingPointNormalized;
+import org.apache.spark.sql.catalyst.expressions.NamedLambdaVariable;
 import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 
@@ -36,6 +38,13 @@ public final class LeafColumns {
     return new LeafColumns(Scala.list(leaf.output()));
   }
 
+  /** Return the variable of a lambda function as the only column, which has this name. */
+  static LeafColumns ofVariable(NamedLambdaVariable variable, String name) {
+    LeafColumns columns = new LeafColumns(List.of());
+    columns.names.put(variable.exprId(), name);
+    return columns;
+  }
+
   /**
    * Return the names from a column down to a field, or null when it is not a plain column.
    *
@@ -52,6 +61,10 @@ public final class LeafColumns {
       // Spark gives a column the name that the query wrote, in the query's upper and lower case
       return attribute.name().equalsIgnoreCase(name) ? List.of(name) : null;
     }
+    if (e instanceof NamedLambdaVariable variable) {
+      String name = names.get(variable.exprId());
+      return name == null ? null : List.of(name);
+    }
     if (e instanceof GetStructField field) {
       List<String> parent = field(field.child());
       if (parent == null || !(field.child().dataType() instanceof StructType struct)) return null;
@@ -62,7 +75,9 @@ public final class LeafColumns {
     return null;
   }
 
-  /** Return an expression without the outer casts and wrappers that leave its key code as it is. */
+  /**
+   * Return an expression without the outer casts and wrappers that leave its key codes as they are.
+   */
   static Expression unwrapped(Expression e) {
     if (e instanceof Cast cast && widens(cast.child().dataType(), cast.dataType())) {
       return unwrapped(cast.child());
@@ -73,8 +88,11 @@ public final class LeafColumns {
     return e;
   }
 
-  /** True for casts that leave the key code of a value as it is. */
+  /** True for casts that leave the key code of a value, or of each element of a list, as it is. */
   private static boolean widens(DataType from, DataType to) {
+    if (from instanceof ArrayType list && to instanceof ArrayType wider) {
+      return widens(list.elementType(), wider.elementType());
+    }
     if (from.simpleString().equals("float")) return to.simpleString().equals("double");
     return integerBits(from) > 0 && integerBits(from) < integerBits(to);
   }
