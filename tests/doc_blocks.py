@@ -25,7 +25,7 @@ PAGES = {
         "tests/spark/test_doc_blocks.py",
     ),
     **dict.fromkeys(
-        ("docs/maintain.md", "docs/expressions.md", "docs/sql.md"),
+        ("docs/maintain.md", "docs/expressions.md", "docs/elements.md", "docs/sql.md"),
         "tests/spark/test_doc_blocks.py",
     ),
     "docs/tutorial.md": "tests/spark/test_tutorial.py",
