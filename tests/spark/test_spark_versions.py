@@ -79,7 +79,8 @@ def test_a_version_without_some_classes(tmp_path: Path) -> None:
     missing = "Spark 9.9.0 was not tested with lakesieve, and this version of Spark lacks "
     assert found["reasons"][0].startswith("spark-unsuited: ")
     assert missing in found["reasons"][0]
-    assert "org.apache.spark.sql.ExperimentalMethods.extraOptimizations()" in found["reasons"][0]
+    # the first of the missing members are named
+    assert "org.apache.spark.sql.catalyst.plans." in found["reasons"][0]
     assert found["logged"][0].startswith(f"Queries read all files: {missing}")
     assert found["error"].startswith(missing)
 
