@@ -134,7 +134,7 @@ def test_negations_and_nulls_are_unknown() -> None:
 
 
 def test_conditions_on_one_element() -> None:
-    """What no element meets is false; what is not understood of an element may be true."""
+    """A condition that no element can meet is false. An unknown condition may be true."""
     assert _rows(_any({"op": "const", "value": None})) == AlwaysFalse()
     empty = {"op": "in", "col": ["value"], "type": "integer", "values": [], "null": True}
     assert _rows(_any(empty)) == AlwaysFalse()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.depth import depth
 from tests.spark.drivers import DRIVERS, OpenDriver
+from tests.spark.rows.compared import read_by
 
 import lakesieve as ls
 from lakesieve.errors import InvalidInputError, UnsupportedError
@@ -246,27 +247,21 @@ def table(spark: SparkSession) -> Iterator[str]:
     spark.sql(f"DROP TABLE {name}")
 
 
-def _read(spark: SparkSession, query: str) -> tuple[int, int, set[str]]:
-    rows = spark.sql(query).count()
-    (scan,) = ls.last_pruning(spark)
-    return rows, scan.files_read, {str(reason.code) for reason in scan.reasons}
-
-
 def test_upkeep(spark: SparkSession, table: str) -> None:
     """Refresh, compaction, budgets and deletes of rows work for elements as for columns."""
     index = ls.create_index(table, "elements(tags)", spark=spark)
     ls.create_index(table, "elements(ids)", spark=spark, budget="8 bits")
     spark.sql(f"INSERT INTO {table} VALUES (99, array('t3', 'new'), NULL)")
     where = f"SELECT * FROM {table} WHERE array_contains"
-    assert _read(spark, f"{where}(tags, 'new')")[:2] == (1, 1)
+    assert read_by(spark, f"{where}(tags, 'new')")[:2] == (1, 1)
     assert index.refresh().files == 1
     index.compact()
-    assert _read(spark, f"{where}(tags, 't3')") == (2, 2, {"index-used"})
-    assert _read(spark, f"{where}(tags, 'new')") == (1, 1, {"index-used"})
-    assert _read(spark, f"{where}(ids, 3)")[0] == 1
+    assert read_by(spark, f"{where}(tags, 't3')") == (2, 2, {"index-used"})
+    assert read_by(spark, f"{where}(tags, 'new')") == (1, 1, {"index-used"})
+    assert read_by(spark, f"{where}(ids, 3)")[0] == 1
     assert index.verify_rows(files=None).wrong == ()
     spark.sql(f"DELETE FROM {table} WHERE array_contains(tags, 't3')")
-    assert _read(spark, f"{where}(tags, 't3')")[0] == 0
+    assert read_by(spark, f"{where}(tags, 't3')")[0] == 0
     assert spark.table(table).count() == 19
 
 
@@ -276,14 +271,14 @@ def test_changed_lists(spark: SparkSession, table: str) -> None:
     ls.create_index(table, "elements(ids)", spark=spark)
     spark.sql(f"ALTER TABLE {table} RENAME COLUMN tags TO labels")
     query = f"SELECT n FROM {table} WHERE array_contains"
-    assert _read(spark, f"{query}(labels, 't3')") == (1, 1, {"index-used"})
+    assert read_by(spark, f"{query}(labels, 't3')") == (1, 1, {"index-used"})
     with pytest.raises(InvalidInputError, match="renamed"):
         ls.open_index(table, "elements_tags", spark=spark).verify_rows()
     spark.sql(f"ALTER TABLE {table} ALTER COLUMN ids.element TYPE BIGINT")
-    assert _read(spark, f"{query}(ids, 3)")[:2] == (1, 2)
+    assert read_by(spark, f"{query}(ids, 3)")[:2] == (1, 2)
     spark.sql(f"ALTER TABLE {table} DROP COLUMN labels")
     spark.sql(f"ALTER TABLE {table} ADD COLUMN labels ARRAY<STRING>")
-    assert _read(spark, f"{query}(labels, 't3')")[:2] == (0, 2)
+    assert read_by(spark, f"{query}(labels, 't3')")[:2] == (0, 2)
 
 
 @pytest.mark.parametrize(
@@ -339,7 +334,7 @@ def test_tables_with_a_name_mapping(spark: SparkSession, table: str) -> None:
     mapping = '[{"field-id": 1, "names": ["n"]}]'
     spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('schema.name-mapping.default'='{mapping}')")
     where = f"SELECT * FROM {table} WHERE array_contains(tags, 't3')"
-    assert _read(spark, where)[:2] == (1, 2)
+    assert read_by(spark, where)[:2] == (1, 2)
     with pytest.raises(UnsupportedError, match="cannot be the key of an index"):
         ls.create_index(table, "elements(ids)", spark=spark)
 

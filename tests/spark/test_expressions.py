@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.depth import depth
 from tests.spark.drivers import DRIVERS, OpenDriver
+from tests.spark.rows.compared import read_by
 from tests.spark.settings import NEWEST
 from tests.spark.skipping import frame_of
 
@@ -285,31 +286,25 @@ def table(spark: SparkSession) -> Iterator[str]:
     spark.sql(f"DROP TABLE {name}")
 
 
-def _read(spark: SparkSession, query: str) -> tuple[int, int, set[str]]:
-    rows = spark.sql(query).count()
-    (scan,) = ls.last_pruning(spark)
-    return rows, scan.files_read, {str(reason.code) for reason in scan.reasons}
-
-
 def test_changed_columns(spark: SparkSession, table: str) -> None:
     """A renamed column keeps the index; a widened or dropped one makes it unusable."""
     ls.create_index(table, "n % 10", spark=spark)
     ls.create_index(table, "lower(s)", spark=spark)
     query = f"SELECT n FROM {table} WHERE"
-    assert _read(spark, f"{query} lower(s) = 's3'") == (1, 1, {"index-used"})
+    assert read_by(spark, f"{query} lower(s) = 's3'") == (1, 1, {"index-used"})
     spark.sql(f"ALTER TABLE {table} RENAME COLUMN s TO z")
-    assert _read(spark, f"{query} lower(z) = 's3'") == (1, 1, {"index-used"})
+    assert read_by(spark, f"{query} lower(z) = 's3'") == (1, 1, {"index-used"})
     with pytest.raises(InvalidInputError, match="renamed"):
         ls.open_index(table, "lower_s", spark=spark).verify_rows()
     spark.sql(f"ALTER TABLE {table} ALTER COLUMN n TYPE BIGINT")
-    rows, files, reasons = _read(spark, f"{query} n % 10 = 3")
+    rows, files, reasons = read_by(spark, f"{query} n % 10 = 3")
     assert (rows, files) == (2, 2)
     assert "type-changed" in reasons
     with pytest.raises(UnsupportedError, match="of type int, read now as long"):
         ls.open_index(table, "n_10", spark=spark).refresh()
     spark.sql(f"ALTER TABLE {table} DROP COLUMN z")
     spark.sql(f"ALTER TABLE {table} ADD COLUMN s STRING")
-    rows, files, reasons = _read(spark, f"{query} lower(s) = 's3'")
+    rows, files, reasons = read_by(spark, f"{query} lower(s) = 's3'")
     assert (rows, files) == (0, 2)
     assert "type-changed" in reasons
     assert "index-used" not in reasons
@@ -321,13 +316,13 @@ def test_younger_columns(spark: SparkSession, table: str) -> None:
     spark.sql(f"INSERT INTO {table} VALUES (99, 'S99', 5)")
     index = ls.create_index(table, "coalesce(extra, -1)", spark=spark)
     where = f"SELECT * FROM {table} WHERE coalesce(extra, -1)"
-    assert _read(spark, f"{where} = -1") == (20, 2, {"index-used"})
-    assert _read(spark, f"{where} = 5") == (1, 1, {"index-used"})
+    assert read_by(spark, f"{where} = -1") == (20, 2, {"index-used"})
+    assert read_by(spark, f"{where} = 5") == (1, 1, {"index-used"})
     spark.sql(f"INSERT INTO {table} VALUES (100, 'S100', 7)")
-    assert _read(spark, f"{where} = 7")[:2] == (1, 1)
+    assert read_by(spark, f"{where} = 7")[:2] == (1, 1)
     assert index.refresh().files == 1
     index.compact()
-    assert _read(spark, f"{where} = 7") == (1, 1, {"index-used"})
+    assert read_by(spark, f"{where} = 7") == (1, 1, {"index-used"})
     assert index.verify_rows(files=None).wrong == ()
 
 
@@ -337,8 +332,8 @@ def test_budgets_and_row_blocks(spark: SparkSession, table: str) -> None:
     ls.create_index(table, "upper(s)", spark=spark, budget="2 bits")
     matches = blocks.files("n % 10 = 3")
     assert matches.row_ranges == (((2, 4),), ((2, 4),))
-    assert _read(spark, f"SELECT * FROM {table} WHERE n % 10 = 3")[0] == 2
-    assert _read(spark, f"SELECT * FROM {table} WHERE upper(s) = 'S3'")[0] == 1
+    assert read_by(spark, f"SELECT * FROM {table} WHERE n % 10 = 3")[0] == 2
+    assert read_by(spark, f"SELECT * FROM {table} WHERE upper(s) = 'S3'")[0] == 1
 
 
 _ALLOWED = """

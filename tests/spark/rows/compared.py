@@ -1,4 +1,4 @@
-"""One query without and with skipping."""
+"""What a query returns and reads with skipping, also beside the same query without it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,21 @@ if TYPE_CHECKING:
 
 
 def compared(spark: SparkSession, query: str) -> list[TablePruning]:
-    """Run a query without and with skipping, check equal rows, and return what was read."""
+    """Run a query without and with skipping, and check that both return the same rows.
+
+    Returns:
+        What each scan of the query read.
+    """
     ls.disable(spark)
     expected = sorted(map(repr, spark.sql(query).collect()))
     ls.enable(spark)
     actual = sorted(map(repr, spark.sql(query).collect()))
     assert actual == expected, query
     return ls.last_pruning(spark)
+
+
+def read_by(spark: SparkSession, query: str) -> tuple[int, int, set[str]]:
+    """Run a query of one scan, and return its number of rows, the files read, and the reasons."""
+    rows = spark.sql(query).count()
+    (scan,) = ls.last_pruning(spark)
+    return rows, scan.files_read, {str(reason.code) for reason in scan.reasons}

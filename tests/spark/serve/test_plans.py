@@ -1,7 +1,7 @@
 """The server's plans agree with Iceberg for Java: the same files with the same deletes.
 
-The server may leave out more files, if no row of them matches, and more equality deletes, if they
-delete no matching row.
+The server may leave out more data files than Iceberg, if none of their rows match the filter. It
+may also leave out more equality deletes, if they delete no matching row.
 """
 
 from __future__ import annotations

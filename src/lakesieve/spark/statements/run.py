@@ -60,6 +60,7 @@ def _create(spark: SparkSession, statement: IndexStatement) -> list[dict[str, An
             statement.keys,
             spark=spark,
             name=statement.index,
+            location=statement.location,
             **statement.options,
         )
     except LakesieveError as error:
@@ -88,19 +89,17 @@ def _shown(value: Any) -> str | None:
 
 
 def _refresh(spark: SparkSession, statement: IndexStatement) -> list[dict[str, Any]]:
-    options = {name: v for name, v in statement.options.items() if name != "location"}
-    return [asdict(_opened(spark, statement).refresh(**options))]
+    return [asdict(_opened(spark, statement).refresh(**statement.options))]
 
 
 def _compact(spark: SparkSession, statement: IndexStatement) -> list[dict[str, Any]]:
-    options = {name: v for name, v in statement.options.items() if name != "location"}
-    return [asdict(_opened(spark, statement).compact(**options))]
+    return [asdict(_opened(spark, statement).compact(**statement.options))]
 
 
 def _drop(spark: SparkSession, statement: IndexStatement) -> list[dict[str, Any]]:
     dropped = True
     try:
-        _opened(spark, statement).drop(force=statement.options.get("force", False))
+        _opened(spark, statement).drop(**statement.options)
     except LakesieveError as error:
         if error.kind is not ErrorKind.INDEX_NOT_FOUND or not statement.lenient:
             raise

@@ -25,7 +25,8 @@ class IndexStatement:
         index: The name of the index, empty for ``show``.
         table: The table, as the functions of the package take it.
         keys: The columns, or one expression, of a new index.
-        options: The options as arguments of the function that does the work.
+        location: A further root of indexes, if the statement names one.
+        options: The other options, as arguments of the function that does the work.
         lenient: True for ``IF EXISTS`` and ``IF NOT EXISTS``.
     """
 
@@ -33,6 +34,7 @@ class IndexStatement:
     index: str
     table: str
     keys: tuple[str, ...]
+    location: str | None
     options: Mapping[str, Any]
     lenient: bool
 
@@ -45,20 +47,16 @@ class IndexStatement:
         """
         fields = json.loads(text)
         action = fields["action"]
+        options = _options(action, fields["options"])
         return cls(
             action=action,
             index=fields["index"] or "",
             table=_table(fields["table"]),
             keys=tuple(map(_key, fields["keys"])),
-            options=_options(action, fields["options"]),
+            location=options.pop("location", None),
+            options=options,
             lenient=fields["lenient"],
         )
-
-    @property
-    def location(self) -> str | None:
-        """A further root of indexes, if the statement names one."""
-        location: str | None = self.options.get("location")
-        return location
 
 
 def _table(written: str) -> str:
@@ -103,7 +101,7 @@ _ACTIONS: dict[str, dict[str, Callable[[str], Any]]] = {
 
 def _options(action: str, given: Mapping[str, str]) -> dict[str, Any]:
     known = _ACTIONS[action]
-    options = {}
+    options: dict[str, Any] = {}
     for name, text in given.items():
         if name not in known:
             raise InvalidInputError(

@@ -73,7 +73,7 @@ class _Imported:
         """Return a column with the identity that it has in a table with these names."""
         names = self.names.get(column.field_id, [])
         identity = field_identity({"id": column.field_id, "names": names})
-        # the names of a list are not those of its elements
+        # a name mapping names lists and elements apart, and the identity has only the list's names
         column = replace(column, elements="other")
         if column.field_id in self.partitioning and column.kind != "other":
             return replace(column, field_id=identity, kind="other", refusal=_REFUSAL)

@@ -68,7 +68,7 @@ record FirstRows(int limit, List<Order> orders, boolean isFiltered) {
   /**
    * Return the description of the rows for Python, or null if a key is no column of the leaf.
    *
-   * @param leaf the node of whose columns the keys are expressions
+   * @param leaf the scan; the keys are expressions over its columns
    */
   Map<String, Object> described(LogicalPlan leaf) {
     if (!isOrdered()) return null;
@@ -104,7 +104,9 @@ record FirstRows(int limit, List<Order> orders, boolean isFiltered) {
     return new FirstRows((Integer) ((Literal) limit).value(), List.of(), false);
   }
 
-  /** Return the rows below an offset: it drops some that come before those of the limit. */
+  /**
+   * Return the rows that are needed below an offset: those of the limit and those that it drops.
+   */
   private FirstRows after(Offset offset) {
     boolean isKnown =
         offset.offsetExpr() instanceof Literal literal && literal.value() instanceof Integer;
