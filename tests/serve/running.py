@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import uvicorn
 
+from lakesieve.serve.connections import Connection
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -51,12 +53,17 @@ def started(port: int, *options: str, **settings: Any) -> subprocess.Popen[str]:
 
 
 @contextlib.contextmanager
-def running(app: ASGIApp) -> Iterator[str]:
-    """Serve an application; its address."""
+def running(app: ASGIApp, http: type[Connection] = Connection) -> Iterator[str]:
+    """Serve an application; its address.
+
+    Args:
+        app: The application.
+        http: What reads requests from connections.
+    """
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
-        server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
+        server = uvicorn.Server(uvicorn.Config(app, http=http, ws="none", log_level="warning"))
 
         async def serve() -> None:
             await server.serve([taken])

@@ -23,6 +23,7 @@ from tests.serve.tables import catalog_of
 from tests.serve.upstreams import answering
 
 from lakesieve.errors import StorageError
+from lakesieve.serve.connections import Connection
 from lakesieve.serve.guard import RequestGuard
 from lakesieve.serve.limits import RequestLimits, RequestWork
 from lakesieve.serve.planning import PlanningContext
@@ -39,19 +40,27 @@ _LARGE = 16 << 20
 _PLAN = "POST /v1/namespaces/db/tables/t/plan HTTP/1.1"
 
 
+async def _answer(request: Request) -> Response:
+    await request.body()
+    match request.scope["path"].rpartition("/")[2]:
+        case "large":
+            return Response(bytes(_LARGE))
+        case "slow":
+            return StreamingResponse(_slowly(100))
+        case "short":
+            return StreamingResponse(_slowly(10))
+    return JSONResponse({})
+
+
+async def _slowly(parts: int) -> AsyncIterator[bytes]:
+    for _ in range(parts):
+        yield b" "
+        await asyncio.sleep(0.1)
+
+
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
     """Of a server with few connections to the catalog behind."""
-
-    async def answer(request: Request) -> Response:
-        await request.body()
-        match request.scope["path"].rpartition("/")[2]:
-            case "large":
-                return Response(bytes(_LARGE))
-            case "slow":
-                return StreamingResponse(_slowly())
-        return JSONResponse({})
-
     limits = RequestLimits(
         body=1 << 20,
         body_seconds=0.5,
@@ -61,28 +70,24 @@ def address() -> Iterator[str]:
         upstream_answer=2 * _LARGE,
     )
     with (
-        running(answering(answer)) as upstream,
+        running(answering(_answer)) as upstream,
         running(build_proxy(upstream, PlanningContext(), limits=limits)) as address,
     ):
         yield address
 
 
-async def _slowly() -> AsyncIterator[bytes]:
-    for _ in range(100):
-        yield b" "
-        await asyncio.sleep(0.1)
+def _connected(address: str) -> socket.socket:
+    host = urlsplit(address)
+    return socket.create_connection((host.hostname, host.port), timeout=30)
 
 
 @contextlib.contextmanager
 def _sent(address: str, text: str, count: int = 1) -> Iterator[list[socket.socket]]:
     """Connections on which the beginning of a request was sent."""
-    host = urlsplit(address)
     with contextlib.ExitStack() as stack:
         made = []
         for _ in range(count):
-            one = stack.enter_context(
-                socket.create_connection((host.hostname, host.port), timeout=30)
-            )
+            one = stack.enter_context(_connected(address))
             one.sendall(f"{text}\r\nHost: x\r\n".encode())
             made.append(one)
         yield made
@@ -98,6 +103,67 @@ def test_slow_requests(address: str) -> None:
         for one in slow:
             one.settimeout(5)
             assert one.recv(100).startswith(b"HTTP/1.1 408")
+
+
+class _Impatient(Connection):
+    head_seconds = 0.3
+
+
+@pytest.mark.parametrize("parts", [[], ["GET /fast HTTP/1.1\r\n", *["A: b\r\n"] * 40]])
+def test_slow_headers(parts: list[str]) -> None:
+    """A client that never finishes the headers of a request loses its connection."""
+    with running(answering(_answer), _Impatient) as address, _connected(address) as slow:
+        with contextlib.suppress(ConnectionError):
+            for part in parts:
+                slow.sendall(part.encode())
+                time.sleep(0.05)
+        slow.settimeout(5)
+        with contextlib.suppress(ConnectionResetError):
+            assert slow.recv(100) == b""
+
+
+@pytest.mark.parametrize("part", [b"a" * 1000, b"A: b\r\n" * 200], ids=["one", "many"])
+def test_large_headers(address: str, part: bytes) -> None:
+    """A client whose headers do not end is refused."""
+    with _sent(address, "GET /fast HTTP/1.1") as (client,):
+        with contextlib.suppress(ConnectionError):
+            for _ in range(1000):
+                client.sendall(part)
+                time.sleep(0.001)
+        received = b""
+        with contextlib.suppress(ConnectionError):
+            received = client.recv(1000)
+        assert not received or received.startswith(b"HTTP/1.1 400")
+        with pytest.raises(ConnectionError):
+            for _ in range(10):
+                client.sendall(b"A")
+                time.sleep(0.05)
+
+
+def test_headers_of_the_next_request() -> None:
+    """Slow headers do not cut the answer to an earlier request."""
+    with running(answering(_answer), _Impatient) as address, _connected(address) as client:
+        client.sendall(b"GET /short HTTP/1.1\r\nHost: x\r\n\r\nGET /fast HTTP/1.1\r\n")
+        received = b""
+        while part := client.recv(1 << 16):
+            received += part
+        assert received.endswith(b"0\r\n\r\n")
+        assert received.count(b"1\r\n \r\n") == 10
+
+
+def test_pauses_between_requests() -> None:
+    """The deadline for headers does not close a connection that waits for its next request."""
+    with (
+        running(answering(_answer), _Impatient) as address,
+        httpx.Client(base_url=address) as client,
+    ):
+        connections = set()
+        for _ in range(3):
+            answer = client.get("/fast")
+            assert answer.status_code == 200
+            connections.add(answer.extensions["network_stream"].get_extra_info("client_addr"))
+            time.sleep(0.5)
+        assert len(connections) == 1
 
 
 def test_slow_readers(address: str) -> None:

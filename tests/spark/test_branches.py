@@ -18,6 +18,7 @@ import lakesieve as ls
 from lakesieve.advisor.index_estimates import estimate_indexes
 from lakesieve.api import look_ups
 from lakesieve.errors import ErrorKind, LakesieveError, UnsupportedError
+from lakesieve.index.declared import DeclaredIndex, DeclaredTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -247,6 +248,22 @@ def test_all_references_of_a_session_on_a_branch(spark: SparkSession, branched: 
         ls.refresh_indexes(branched, spark=spark, all_refs=True)
 
     assert not ls.find_files(branched, "id = 1999", spark=spark).paths
+
+
+def test_upkeep_on_a_branch(spark: SparkSession, branched: str) -> None:
+    """Maintenance and trade-offs are about the session's branch, not about main."""
+    declared = DeclaredTable(name=branched, indexes=(DeclaredIndex(columns=("id",), name="id"),))
+    blocks = ls.trade_offs(branched, "id", spark=spark)[-1].blocks
+    (on_main,) = ls.maintain([declared], spark=spark)
+    with settings(spark, {WAP_BRANCH: "audit"}):
+        assert len(ls.find_files(branched, "id = 1999", spark=spark).paths) == 2
+        (done,) = ls.maintain([declared], spark=spark)
+
+        assert not ls.find_files(branched, "id = 1999", spark=spark).paths
+        assert ls.trade_offs(branched, "id", spark=spark)[-1].blocks > blocks
+    assert not on_main.steps
+    assert done.holds
+    assert [step.action for step in done.steps] == ["refresh"]
 
 
 def change(spark: SparkSession, name: str) -> object:

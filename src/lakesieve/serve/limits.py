@@ -35,6 +35,8 @@ class RequestLimits:
     """How long the parts of a request may take, and how large its body may be."""
 
     body: int = 16 << 20  # bytes of a request's body
+    head: int = 64 << 10  # bytes of a request's headers
+    head_seconds: float = 30.0  # how long a client may take to send the headers
     body_seconds: float = 60.0  # how long a client may take to send the whole body
     send_seconds: float = 60.0  # how long a client may take to receive one part of the answer
     work_seconds: float = 300.0  # how long an answer may take to be made

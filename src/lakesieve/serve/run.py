@@ -118,9 +118,13 @@ def check_port(host: str, port: int) -> None:
 def _run(settings: ServerSettings) -> None:
     import uvicorn
 
+    from lakesieve.serve.connections import Connection
+
     uvicorn.run(
         "lakesieve.serve.run:app",
         factory=True,
+        http=Connection,
+        ws="none",
         host=settings.host,
         port=settings.port,
         workers=settings.workers,
