@@ -105,18 +105,22 @@ def test_slow_requests(address: str) -> None:
             assert one.recv(100).startswith(b"HTTP/1.1 408")
 
 
+def _send_slowly(client: socket.socket, parts: list[bytes], pause: float = 0.05) -> None:
+    for part in parts:
+        client.sendall(part)
+        time.sleep(pause)
+
+
 class _Impatient(Connection):
     head_seconds = 0.3
 
 
-@pytest.mark.parametrize("parts", [[], ["GET /fast HTTP/1.1\r\n", *["A: b\r\n"] * 40]])
-def test_slow_headers(parts: list[str]) -> None:
+@pytest.mark.parametrize("parts", [[], [b"GET /fast HTTP/1.1\r\n", *[b"A: b\r\n"] * 40]])
+def test_slow_headers(parts: list[bytes]) -> None:
     """A client that never finishes the headers of a request loses its connection."""
     with running(answering(_answer), _Impatient) as address, _connected(address) as slow:
         with contextlib.suppress(ConnectionError):
-            for part in parts:
-                slow.sendall(part.encode())
-                time.sleep(0.05)
+            _send_slowly(slow, parts)
         slow.settimeout(5)
         with contextlib.suppress(ConnectionResetError):
             assert slow.recv(100) == b""
@@ -127,17 +131,13 @@ def test_large_headers(address: str, part: bytes) -> None:
     """A client whose headers do not end is refused."""
     with _sent(address, "GET /fast HTTP/1.1") as (client,):
         with contextlib.suppress(ConnectionError):
-            for _ in range(1000):
-                client.sendall(part)
-                time.sleep(0.001)
+            _send_slowly(client, [part] * 1000, 0.001)
         received = b""
         with contextlib.suppress(ConnectionError):
             received = client.recv(1000)
         assert not received or received.startswith(b"HTTP/1.1 400")
         with pytest.raises(ConnectionError):
-            for _ in range(10):
-                client.sendall(b"A")
-                time.sleep(0.05)
+            _send_slowly(client, [b"A"] * 10)
 
 
 def test_headers_of_the_next_request() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -23,7 +24,6 @@ from lakesieve.tables.opening import open_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -325,6 +325,26 @@ def test_old_times_of_imported_files_are_read_without_a_session(
         keys = pa.array([expected[0], datetime(1816, 3, 30, tzinfo=UTC)])
         index = ls.open_index(table, f"times{deletes}".lower(), warehouse=warehouse)
         assert index.contains(keys, confirm=True).absent.to_pylist() == [False, True]
+
+
+def test_a_bare_deletion_vector(spark: SparkSession, table: str) -> None:
+    """A vector in a file without a Puffin footer, which Spark reads, is refused by name."""
+    version = "TBLPROPERTIES ('format-version' = '3', 'write.delete.mode' = 'merge-on-read')"
+    spark.sql(f"CREATE TABLE {table} (k BIGINT) USING iceberg {version}")
+    spark.sql(f"INSERT INTO {table} SELECT id FROM range(0, 100, 1, 1)")
+    spark.sql(f"DELETE FROM {table} WHERE k % 10 = 3")
+    end = "content_offset + content_size_in_bytes"
+    ((path, size),) = spark.sql(f"SELECT file_path, {end} FROM {table}.delete_files").collect()
+    file = Path(path)
+    file.write_bytes(file.read_bytes()[:size])
+    file.with_name(f".{file.name}.crc").unlink()
+    warehouse = str(spark.conf.get("spark.sql.catalog.lake.warehouse"))
+
+    assert spark.sql(f"SELECT count(*) FROM {table}").collect()[0][0] == 90
+    with pytest.raises(UnsupportedError, match="cannot be read by PyIceberg") as raised:
+        ls.table(table, warehouse=warehouse).scan_polars().collect()
+    assert raised.value.kind is ErrorKind.UNSUPPORTED_TABLE
+    assert "with Spark" in str(raised.value.hint)
 
 
 @pytest.mark.skipif(pyspark.__version__.startswith("3."), reason="Spark 3 has no VARIANT")
