@@ -6,6 +6,7 @@ import os
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.interpreted import INTERPRETED
 
 for profile, examples in (("test", 50), ("soak", 1000)):
     settings.register_profile(
@@ -28,8 +29,10 @@ _JAVA = (
     "-XX:+UseSerialGC -Xmn512m -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote "
     "-Djol.skipHotspotSAAttach=true"
 )
-_SUBMIT = f"--conf 'spark.driver.defaultJavaOptions={_JAVA}' pyspark-shell"
-os.environ.setdefault("PYSPARK_SUBMIT_ARGS", _SUBMIT)
+# sessions of other processes have no settings of their own
+_SETTINGS = INTERPRETED | {"spark.driver.defaultJavaOptions": _JAVA}
+_SUBMIT = " ".join(f"--conf '{name}={value}'" for name, value in _SETTINGS.items())
+os.environ.setdefault("PYSPARK_SUBMIT_ARGS", f"{_SUBMIT} pyspark-shell")
 
 
 @pytest.hookimpl(trylast=True)  # when the option --hypothesis-profile has been read

@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from tests.interpreted import INTERPRETED
+
 import lakesieve as ls
 
 if TYPE_CHECKING:
@@ -16,13 +18,8 @@ HASH = "xxhash64(id, s, d, t, m) % 1000"
 @contextmanager
 def interpreted(spark: Any) -> Iterator[None]:
     """Queries run without code generation: many small ones would take longer to compile."""
-    settings = {
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        "spark.sql.adaptive.enabled": "false",
-    }
-    before = {name: spark.conf.get(name) for name in settings}
-    for name, value in settings.items():
+    before = {name: spark.conf.get(name) for name in INTERPRETED}
+    for name, value in INTERPRETED.items():
         spark.conf.set(name, value)
     try:
         yield

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pyspark
 from tests.depth import in_soak
+from tests.interpreted import INTERPRETED
 from tests.spark.own_jars import helper_class
 
 from lakesieve.spark.versions.spark_versions import spark_version_of
@@ -39,7 +40,7 @@ _CHECKPOINTS = _STREAMING + (
 )
 
 MANY_FILES = "spark.lakesieve.iceberg.manyFiles"
-# to compile a query, and to plan it again after each stage, takes longer than so few rows do
+# of what is interpreted in these tests
 BY_DEFAULT = {
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.codegen.wholeStage": "true",
@@ -51,9 +52,7 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.session.timeZone": "America/New_York",
     "spark.ui.enabled": "false",
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    **INTERPRETED,
     # by default both rename by way of Hadoop's FileContext, which starts a process for each file
     "spark.delta.logStore.file.impl": "io.delta.storage.LocalLogStore",
     "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINTS,
