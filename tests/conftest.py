@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from tests.interpreted import INTERPRETED
 
-for profile, examples in (("test", 50), ("soak", 1000)):
+for profile, examples in (("test", 35), ("soak", 1000)):
     settings.register_profile(
         profile,
         max_examples=int(os.environ.get("LAKESIEVE_EXAMPLES", examples)),

@@ -25,7 +25,7 @@ run() {
     4.1-folders) .venv/bin/pytest "${folders[@]}" ;;
     4.1-commands) .venv/bin/pytest "${commands[@]}" ;;
     4.1-files)
-      .venv/bin/pytest -m spark "${folders[@]/#/--ignore=}" "${commands[@]/#/--ignore=}"
+      .venv/bin/pytest -m spark tests/{cli,spark}/ "${folders[@]/#/--ignore=}" "${commands[@]/#/--ignore=}"
       ;;
     *) make --no-print-directory "test-$1" ;;
   esac
@@ -39,7 +39,7 @@ echo "Fetching the servers of the tests ..." >&2
 status=0
 if [[ ${sessions[0]} == core ]]; then
   sessions=("${sessions[@]:1}")
-  .venv/bin/pytest -m "not spark" --numprocesses auto || status=1
+  .venv/bin/pytest -m "not spark" --ignore tests/spark/ --numprocesses auto || status=1
   # a soak goes on, so that one run shows all that fails
   if ((status > 0)) && [[ ${LAKESIEVE_DEPTH:-test} != soak ]]; then exit "$status"; fi
 fi

@@ -6,6 +6,7 @@ import random
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.depth import depth
 
 import lakesieve as ls
 from lakesieve.errors import ErrorKind, InvalidInputError
@@ -109,10 +110,12 @@ def _leaf(random_: random.Random, row: Values, other: Values) -> str:
     )
 
 
-def _predicate(random_: random.Random, values: list[Values], depth: int = 1) -> str:
+def _predicate(random_: random.Random, values: list[Values], nested: int = 1) -> str:
     kind, row = random_.random(), random_.choice(values)
-    if depth and kind < 0.5:
-        predicates = [_predicate(random_, values, depth - 1) for _ in range(random_.choice((2, 3)))]
+    if nested and kind < 0.5:
+        predicates = [
+            _predicate(random_, values, nested - 1) for _ in range(random_.choice((2, 3)))
+        ]
         joined = random_.choice((" AND ", " OR ")).join(f"({text})" for text in predicates)
         return f"NOT ({joined})" if random_.random() < 0.1 else joined
     if kind < 0.8:
@@ -129,7 +132,7 @@ def test_same_answers_with_and_without_skipping(
     """Generated predicates over several columns give the same rows, and many of them skip files."""
     random_ = random.Random(20)
     total = read = 0
-    for _ in range(3):
+    for _ in range(depth("STATEMENTS", test=2, soak=40)):
         query = " UNION ALL ".join(
             f"SELECT {number} AS q, count(*) AS n, sum(id) AS ids FROM "
             f"{random_.choice(versions)} WHERE {_predicate(random_, values)}"

@@ -93,6 +93,8 @@ class TestTables(TableContract):
     "test_a_point_query_opens_one_file",
     "test_new_files_are_read",
 )
+# on older versions of Spark, Delta tables are read in the tests of expressions and row blocks
+@in_soak(*(() if NEWEST else ("test_same_rows_in_every_version",)))
 @pytest.mark.skipif("delta" not in DRIVERS, reason="there is no runtime for this Spark")
 class TestDelta(TableContract):
     """Delta fulfils the contract."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["people"]
 
-ROUNDS = depth("INSERTIONS", test=3, soak=40)
+ROUNDS = depth("INSERTIONS", test=2, soak=40)
 AT_ONCE = depth("INSERTIONS_AT_ONCE", test=2, soak=12)
 
 
@@ -157,14 +157,14 @@ def test_others_insert_the_same_key_meanwhile(
         rows = given(another, list(keys), 1)
         return lambda: ls.insert_new(rows, people, on=["id"], spark=another, refresh=None)
 
-    commits = [other(300, 301), other(302), other(500)]
+    commits = [other(300, 301), other(302)]
     in_between(monkeypatch, commits)
     done = ls.insert_new(given(spark, [300, 302, 303, 7], 2), people, on=["id"], spark=spark)
 
     assert done.inserted == 1
     after = contents(spark, people)
     marks = {key: after[key][2] for key in after.keys() - before.keys()}
-    assert marks == {300: 1, 301: 1, 302: 1, 500: 1, 303: 2}
+    assert marks == {300: 1, 301: 1, 302: 1, 303: 2}
     assert {key: row for key, row in after.items() if key in before} == before
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 FILES = 300
-STEPS = depth("COMMITS", test=4, soak=80)
+STEPS = depth("COMMITS", test=3, soak=80)
 _NUMBERS = itertools.count()
 COMMANDS = (
     "DELETE FROM {t} WHERE k % 97 = {n}",

@@ -52,6 +52,7 @@ def _tables(
     "test_partitions_of_any_name",
     "test_a_recreated_table_is_not_fooled",
     "test_a_handle_is_of_one_table",
+    "test_new_files_are_read",
 )
 class TestCopyOnWrite(TableContract):
     """Copy-on-write tables fulfil the contract."""
