@@ -34,7 +34,6 @@ from lakesieve.index.table_info import TableStatus as TableStatus
 from lakesieve.spark.api import clone_table as clone_table
 from lakesieve.spark.api import disable as disable
 from lakesieve.spark.api import enable as enable
-from lakesieve.spark.api import refresh_indexes as refresh_indexes
 from lakesieve.spark.api import trade_offs as trade_offs
 from lakesieve.spark.commands.by_key import delete as delete
 from lakesieve.spark.commands.by_key import upsert as upsert
@@ -50,6 +49,7 @@ from lakesieve.spark.create import create_index as create_index
 from lakesieve.spark.create import create_indexes as create_indexes
 from lakesieve.spark.index import SparkIndex as SparkIndex
 from lakesieve.spark.maintenance import maintain as maintain
+from lakesieve.spark.refresh import refresh_indexes as refresh_indexes
 from lakesieve.spark.session.local import local_session as local_session
 from lakesieve.spark.session.shipping import ship as ship
 from lakesieve.version import __version__ as __version__

@@ -72,6 +72,8 @@ def _check_upkeep(session: Any, table: str) -> None:
     assert (stale["covered_files"], stale["live_files"]) == (2, 3)
     (refreshed,) = rows_of(session, f"REFRESH INDEX by_id ON {table}")
     assert (refreshed["index"], refreshed["files"], refreshed["rows"]) == ("by_id", 1, 10)
+    mail = rows_of(session, f"REFRESH INDEXES ON {table}")
+    assert [(row["index"], row["files"]) for row in mail] == [("by_id", 0), ("by_mail", 1)]
     described = {
         row["property"]: row["value"] for row in rows_of(session, f"DESC INDEX by_id ON {table}")
     }

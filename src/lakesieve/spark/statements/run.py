@@ -11,6 +11,7 @@ from lakesieve.errors import ErrorKind, LakesieveError
 from lakesieve.index.freshness import index_states
 from lakesieve.spark.create import create_index
 from lakesieve.spark.index import open_index
+from lakesieve.spark.refresh import refresh_indexes
 from lakesieve.spark.session.access import access_by
 from lakesieve.spark.statements.statement import IndexStatement
 from lakesieve.spark.tables.jobs import own_jobs
@@ -89,7 +90,14 @@ def _shown(value: Any) -> str | None:
 
 
 def _refresh(spark: SparkSession, statement: IndexStatement) -> list[dict[str, Any]]:
-    return [asdict(_opened(spark, statement).refresh(**statement.options))]
+    done = refresh_indexes(
+        statement.table,
+        [statement.index] if statement.index else None,
+        spark=spark,
+        location=statement.location,
+        **statement.options,
+    )
+    return [asdict(one) for one in done]
 
 
 def _compact(spark: SparkSession, statement: IndexStatement) -> list[dict[str, Any]]:

@@ -22,7 +22,7 @@ class IndexStatement:
 
     Args:
         action: ``create``, ``show``, ``describe``, ``refresh``, ``compact`` or ``drop``.
-        index: The name of the index, empty for ``show``.
+        index: The name of the index, empty for all of the table.
         table: The table, as the functions of the package take it.
         keys: The columns, or one expression, of a new index.
         location: A further root of indexes, if the statement names one.

@@ -13,6 +13,7 @@ final class StatementReader {
   private static final String OWN = "lakesieve";
 
   private static final String INDEX = "INDEX";
+  private static final String INDEXES = "INDEXES";
   private static final Map<String, String> FORMS =
       Map.of(
           "CREATE",
@@ -27,7 +28,7 @@ final class StatementReader {
           "DESC",
           "DESC INDEX name ON [TABLE] table [USING lakesieve] [OPTIONS (...)]",
           "REFRESH",
-          "REFRESH INDEX name ON [TABLE] table [USING lakesieve] [OPTIONS (...)]",
+          "REFRESH {INDEX name | INDEXES} ON [TABLE] table [USING lakesieve] [OPTIONS (...)]",
           "ALTER",
           "ALTER INDEX name ON [TABLE] table COMPACT [USING lakesieve] [OPTIONS (...)]");
 
@@ -47,7 +48,9 @@ final class StatementReader {
     List<Token> head = Token.of(sql, 2);
     if (head.size() < 2 || head.get(0).kind() != Token.Kind.WORD) return false;
     String verb = head.get(0).text().toUpperCase(Locale.ROOT);
-    return FORMS.containsKey(verb) && head.get(1).is(verb.equals("SHOW") ? "INDEXES" : INDEX);
+    boolean isOfOne = head.get(1).is(INDEX) && !verb.equals("SHOW");
+    boolean isOfAll = head.get(1).is(INDEXES) && (verb.equals("SHOW") || verb.equals("REFRESH"));
+    return FORMS.containsKey(verb) && (isOfOne || isOfAll);
   }
 
   /**
@@ -63,10 +66,10 @@ final class StatementReader {
 
   private IndexStatement statement() throws StatementException {
     String verb = next().text().toUpperCase(Locale.ROOT);
-    next();
+    boolean isOfAll = next().is(INDEXES);
     if (verb.equals("CREATE") && !createsOwn()) return null;
     boolean lenient = lenient(verb);
-    String index = verb.equals("SHOW") ? null : name("the name of an index");
+    String index = isOfAll ? null : name("the name of an index");
     if (verb.equals("SHOW") && (peek().is("IN") || peek().is("FROM"))) {
       next();
     } else {

@@ -69,6 +69,8 @@ class StatementReaderTest {
     assertEquals("show", read("show indexes from db.t").action());
     assertEquals("describe", read("DESC INDEX i ON t").action());
     assertEquals("refresh", read("REFRESH INDEX i ON TABLE t OPTIONS (dry_run = true)").action());
+    assertEquals("refresh", read("refresh indexes on t").action());
+    assertNull(read("REFRESH INDEXES ON t USING lakesieve").index());
     assertEquals("compact", read("ALTER INDEX i ON t COMPACT").action());
     assertTrue(read("DROP INDEX IF EXISTS i ON t").lenient());
     assertTrue(read("DROP INDEX i ON t USING lakesieve").named());
@@ -90,6 +92,8 @@ class StatementReaderTest {
         "SELECT 1",
         "CREATE TABLE t (a INT)",
         "SHOW TABLES",
+        "DROP INDEXES ON t",
+        "SHOW INDEX ON t",
         "SHOW",
         "DROP TABLE index",
         "/*+ hint */ SHOW INDEXES ON t",
