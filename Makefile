@@ -18,9 +18,10 @@ TESTS_OTHER := $(addprefix test_,contract restarts spark_versions)
 TESTS_4.0 := rows/test_iceberg_rows rows/test_planned_rows rows/test_row_ranges test_branches advisor/test_logs deletes/test_read deletes/test_differential test_many_files
 TESTS_4.2 := rows/test_planned_rows rows/test_row_ranges
 TESTS_4.3 := rows/test_row_ranges
-ifeq ($(LAKESIEVE_DEPTH),soak)
-TESTS_3_5 += rows/test_iceberg_rows commands/test_scans deletes/test_differential \
+SOAK_3_5 := rows/test_iceberg_rows commands/test_scans deletes/test_differential \
   $(addprefix test_,branches build differential failures paths readers restarts)
+ifeq ($(LAKESIEVE_DEPTH),soak)
+TESTS_3_5 += $(SOAK_3_5)
 endif
 
 .PHONY: help setup java jars demo test soak test-oldest test-4.3 test-4.2 test-4.0 test-3.5 test-hudi lint docs bench bench-core bench-formats bench-engines bench-serve bench-advise bench-commands clean
@@ -65,6 +66,8 @@ test-oldest: .venv-oldest/.complete ## engines and the core with the oldest libr
 	.venv-oldest/bin/pytest -m "not spark" -W ignore::DeprecationWarning tests/engines tests/predicate tests/sieve tests/format --ignore tests/engines/test_others.py
 
 test-3.5: setup ## what differs between the versions of Spark, on Spark 3.5
+	@# what only a soak runs can be imported here, too
+	$(BIN_3_5)/pytest --collect-only -qq $(SOAK_3_5:%=tests/spark/%.py) >/dev/null
 	$(BIN_3_5)/pytest $(TESTS_3_5:%=tests/spark/%.py) -k "not TestColumnIds"
 
 test-hudi: setup ## Hudi, whose session is one of Spark 3.5
