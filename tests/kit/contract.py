@@ -10,6 +10,7 @@ import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.depth import depth
 from tests.kit.alike import check_queries, views_of
 from tests.kit.generated import FILES, KEYS, ROWS, predicate, rows_of
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from tests.kit.driver import Driver
 
-QUERIES = 2
+QUERIES = depth("QUERIES", test=2, soak=6)
 PREDICATES = 6
 STEPS = 3
 
