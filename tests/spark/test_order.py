@@ -28,6 +28,14 @@ _COLUMNS = {
     "inner.place": ("STRING", ["NULL", "'a'", "'b'", "'c'"]),
 }
 
+_COMPOSITE = (
+    ("inner.place", "whole"),
+    ("word", "day", "real"),
+    ("whole", "word", "money"),
+    ("day", "inner.place", "id"),
+)
+"""The columns of the indexes of several columns."""
+
 
 def _rows(spark: SparkSession, drawn: random.Random, start: int, files: int) -> DataFrame:
     """Draw rows with distinct ids, some files of them with other values than the rest."""
@@ -49,12 +57,39 @@ def _rows(spark: SparkSession, drawn: random.Random, start: int, files: int) -> 
     return frame
 
 
+def _equality(drawn: random.Random, name: str) -> str:
+    """Draw a condition that a column has one value."""
+    kind, values = _COLUMNS[name]
+    value = drawn.choice(values)
+    if value == "NULL":
+        return drawn.choice([f"{name} IS NULL", f"{name} <=> NULL"])
+    value = f"CAST({value} AS {kind})"
+    return drawn.choice([f"{name} = {value}", f"{name} <=> {value}", f"{name} IN ({value})"])
+
+
+def _conditions(drawn: random.Random) -> tuple[str, str]:
+    """Draw the column of an order, and conditions. Most of them an index can count with."""
+    if drawn.random() < 0.3:
+        name = drawn.choice(list(_COLUMNS))
+        return name, drawn.choice(["", f" WHERE {name} IS NOT NULL", " WHERE id % 3 <> 0"])
+    columns = drawn.choice(_COMPOSITE)
+    before = drawn.randrange(len(columns))
+    name = columns[before]
+    parts = [_equality(drawn, one) for one in columns[:before]]
+    if drawn.random() < 0.3 and name != "id":
+        kind, values = _COLUMNS[name]
+        value = f"CAST({drawn.choice(values[1:])} AS {kind})"
+        parts.append(f"{name} {drawn.choice(['<', '<=', '>', '>=', '<>'])} {value}")
+    if drawn.random() < 0.1:
+        parts.append("id % 5 <> 1")
+    return name, f" WHERE {' AND '.join(parts)}" if parts else ""
+
+
 def _query(drawn: random.Random, relation: str) -> str:
     """Draw a query that has only one right answer."""
-    name = drawn.choice(list(_COLUMNS))
-    where = drawn.choice(["", "", "", f" WHERE {name} IS NOT NULL", " WHERE id % 3 <> 0"])
+    name, where = _conditions(drawn)
     if drawn.random() < 0.3:
-        other = drawn.choice(list(_COLUMNS))
+        other = drawn.choice([name, *_COLUMNS])
         text = drawn.choice(
             [f"max({name})", f"min({name})", f"max({name}), min({other})", f"max({name}) AS m"]
         )
@@ -77,9 +112,8 @@ def test_drawn_orders(spark: SparkSession, tmp_path: Path, name: str, seed: int)
     driver.create(rows)
     driver.append(rows)
     blocks = drawn.choice([None, 1, 4])
-    ls.create_indexes(
-        driver.name, [["id"], *([name] for name in _COLUMNS)], spark=spark, rows_per_block=blocks
-    )
+    keys = [["id"], *([name] for name in _COLUMNS), *_COMPOSITE]
+    ls.create_indexes(driver.name, keys, spark=spark, rows_per_block=blocks)
     steps: list[Callable[[], object]] = [
         lambda: None,
         lambda: driver.append(_rows(spark, drawn, 10_000, 2)),
@@ -106,6 +140,11 @@ def test_drawn_orders(spark: SparkSession, tmp_path: Path, name: str, seed: int)
 
 
 _USED = {
+    "a prefix": "SELECT k FROM {t} WHERE g = 3 ORDER BY k DESC LIMIT 3",
+    "a prefix by IN": "SELECT id FROM {t} WHERE g IN (3) ORDER BY k NULLS LAST LIMIT 3",
+    "a prefix and a range": "SELECT k FROM {t} WHERE g = 3 AND k < 4000 ORDER BY k DESC LIMIT 3",
+    "a range": "SELECT k FROM {t} WHERE k < 4000 ORDER BY k DESC LIMIT 3",
+    "max of a prefix": "SELECT max(k) FROM {t} WHERE g <=> 3",
     "ORDER BY k LIMIT 3": "SELECT k FROM {t} ORDER BY k NULLS LAST LIMIT 3",
     "two keys": "SELECT k, id FROM {t} ORDER BY k DESC, id LIMIT 3",
     "other columns": "SELECT id FROM {t} ORDER BY k DESC LIMIT 3",
@@ -115,6 +154,9 @@ _USED = {
     "max and min": "SELECT max(k) + 1, min(k) FROM {t}",
 }
 _NOT_USED = {
+    "an unknown condition": ("SELECT k FROM {t} WHERE g + 1 = 4 ORDER BY k DESC LIMIT 3", True),
+    "two prefixes": ("SELECT k FROM {t} WHERE g IN (1, 3) ORDER BY k DESC LIMIT 3", True),
+    "another column": ("SELECT k FROM {t} WHERE g = 3 ORDER BY id DESC LIMIT 3", True),
     "a condition": ("SELECT k FROM {t} WHERE id > 5 ORDER BY k DESC LIMIT 3", True),
     "an expression": ("SELECT k FROM {t} ORDER BY k + 1 LIMIT 3", False),
     "no limit": ("SELECT k FROM {t} ORDER BY k", False),
@@ -136,11 +178,12 @@ def ordered(
     driver = DRIVERS[request.param](spark, folder, f"in_order_{request.param}")
     # minimum and maximum of the format leave out no file: each begins low and ends high
     rows = spark.sql(
-        "SELECT id, IF(id % 20 = 7, NULL, (id * 7919) % 5003) AS k FROM range(0, 200, 1, 10)"
+        "SELECT id, IF(id % 20 = 7, NULL, (id * 7919) % 5003) AS k, id % 4 AS g "
+        "FROM range(0, 200, 1, 10)"
     )
     driver.create(rows)
     driver.append(rows)
-    ls.create_index(driver.name, "k", spark=spark)
+    ls.create_indexes(driver.name, ["k", ["g", "k", "id"]], spark=spark)
     return driver
 
 
