@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.depth import depth
@@ -45,8 +47,10 @@ def table(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     drawn = random.Random(f"orders {request.param}")
     folder = tmp_path_factory.mktemp("orders")
     for number in range(FILES):
-        # the files have different rows of the few values of a flag
         part = rows(drawn, drawn.choice([1, ROWS, 2 * ROWS]))
+        # days follow one another, so all rows of a file may fulfil a condition on the day
+        days = pa.array([date(2000, 1, 1 + number // 2)] * part.num_rows)
+        part = part.set_column(part.column_names.index("day"), "day", days)
         pq.write_table(part, folder / f"{number}.parquet")
     made = open_table(f"parquet:{folder}")
     paths = made.live_files(made.version()).column("path").to_pylist()
@@ -79,6 +83,9 @@ def _condition(drawn: random.Random, index: tuple[str, ...], at: int, held: list
         parts.append({"op": "isnotnull", "col": [index[at]]})
     if drawn.random() < 0.1:
         parts.append({"op": "not", "arg": _equality(drawn, index[at], held)})
+    if drawn.random() < 0.3:
+        day = drawn.choice(held)["day"]
+        parts.append(compared_with(drawn.choice(["=", "<=", ">", ">="]), "day", day))
     if drawn.random() < 0.2:
         parts.append(drawn_condition(drawn, 1))
     return {"op": "and", "args": parts}

@@ -6,8 +6,8 @@ import random
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.depth import depth
-from tests.spark.drivers import DRIVERS, OpenDriver
+from tests.depth import depth, is_soak
+from tests.spark.drivers import DRIVERS, IcebergDriver, OpenDriver
 
 import lakesieve as ls
 from lakesieve.index import ReasonCode
@@ -96,37 +96,68 @@ def _query(drawn: random.Random, relation: str) -> str:
         return f"SELECT {text} FROM {relation}{where}"
     order = f"{name}{drawn.choice(['', ' DESC', ' ASC', ' DESC NULLS FIRST', ' NULLS LAST'])}"
     limit = f"LIMIT {drawn.choice([1, 2, 5, 30])}{drawn.choice(['', '', ' OFFSET 2'])}"
+    if name == "word" and drawn.random() < 0.2:
+        order = f"word COLLATE UTF8_LCASE{drawn.choice(['', ' DESC'])}"
     # rows with the same value may come in any order, so the ids decide
     rows = f"SELECT id, {name} AS value FROM {relation}{where} ORDER BY {order}, id {limit}"
     return drawn.choice([rows, f"SELECT count(*), max(value) FROM ({rows})"])
 
 
-@pytest.mark.in_time("iceberg")
-@pytest.mark.parametrize("seed", range(depth("SEEDS", test=1, soak=12)))
-@pytest.mark.parametrize("name", FORMATS)
-def test_drawn_orders(spark: SparkSession, tmp_path: Path, name: str, seed: int) -> None:
-    """Skipping changes no row: there are deletes, ties, nulls and files that are not indexed."""
-    drawn = random.Random(f"{name} {seed}")
-    driver = DRIVERS[name](spark, tmp_path / "t", f"ordered_{name}")
-    rows = _rows(spark, drawn, 0, 6)
-    driver.create(rows)
-    driver.append(rows)
-    blocks = drawn.choice([None, 1, 4])
-    keys = [["id"], *([name] for name in _COLUMNS), *_COMPOSITE]
-    ls.create_indexes(driver.name, keys, spark=spark, rows_per_block=blocks)
+def _steps(
+    spark: SparkSession, driver: OpenDriver, drawn: random.Random
+) -> list[Callable[[], object]]:
+    """Return changes of a table and of its indexes, one after the other."""
+
+    def compact() -> None:
+        for info in ls.list_indexes(driver.name, spark=spark):
+            ls.open_index(driver.name, info.name, spark=spark).compact()
+
     steps: list[Callable[[], object]] = [
         lambda: None,
         lambda: driver.append(_rows(spark, drawn, 10_000, 2)),
         lambda: ls.refresh_indexes(driver.name, spark=spark),
         lambda: driver.append(_rows(spark, drawn, 20_000, 1)),
     ]
-    if name != "parquet":
+    if is_soak():
+        steps += [driver.compact, lambda: ls.refresh_indexes(driver.name, spark=spark), compact]
+    if isinstance(driver, IcebergDriver):
+        branch = f"{driver.name}.branch_side"
+        steps += [
+            lambda: spark.sql(f"ALTER TABLE {driver.name} CREATE BRANCH side"),
+            lambda: _rows(spark, drawn, 30_000, 1).writeTo(branch).append(),
+        ]
+    if driver.versions():
         steps.append(lambda: driver.delete(f"id % {drawn.choice([2, 5, 11])} = 1"))
+    return steps
+
+
+def _branches(spark: SparkSession, driver: OpenDriver) -> list[str]:
+    """Return the branches of a table besides the main one, as SQL writes them."""
+    if not isinstance(driver, IcebergDriver):
+        return []
+    rows = spark.sql(f"SELECT name FROM {driver.name}.refs WHERE name <> 'main'").collect()
+    return [f"'{row[0]}'" for row in rows]
+
+
+@pytest.mark.in_time("iceberg")
+@pytest.mark.parametrize("seed", range(depth("SEEDS", test=1, soak=12)))
+@pytest.mark.parametrize("name", FORMATS)
+def test_drawn_orders(spark: SparkSession, tmp_path: Path, name: str, seed: int) -> None:
+    """Skipping changes no row: of no version, with deletes, ties, nulls and uncovered files."""
+    drawn = random.Random(f"{name} {seed}")
+    driver = DRIVERS[name](spark, tmp_path / "t", f"ordered_{name}_{seed}")
+    rows = _rows(spark, drawn, 0, 6)
+    driver.create(rows)
+    driver.append(rows)
+    blocks = drawn.choice([None, 1, 4])
+    keys = [["id"], *([name] for name in _COLUMNS), *_COMPOSITE]
+    ls.create_indexes(driver.name, keys, spark=spark, rows_per_block=blocks)
     fewer = 0
-    for step in steps:
+    for step in _steps(spark, driver, drawn):
         step()
-        for _ in range(depth("QUERIES", test=4, soak=8)):
-            text = _query(drawn, driver.relation())
+        versions = [None, None, None, *driver.versions(), *_branches(spark, driver)]
+        for _ in range(depth("QUERIES", test=3, soak=8)):
+            text = _query(drawn, driver.relation(drawn.choice(versions)))
             if fewer == 0:
                 # the files follow one another in the order of the ids
                 text = f"SELECT id FROM {driver.relation()} ORDER BY id DESC LIMIT 1"

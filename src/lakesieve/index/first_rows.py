@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from lakesieve.index.key_filters import UsableIndex
     from lakesieve.index.opened import OpenedIndex
     from lakesieve.index.row_order import RowOrder
     from lakesieve.sieve import Code, Interval
@@ -48,6 +49,8 @@ FILTERED = "which rows fulfil the condition is not known"
 """Why an order is not used below a condition."""
 
 _ANY_VALUE = Ranges.everything(nulls=True)
+# each range of values is counted for itself, which takes some milliseconds
+_MOST_RANGES = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -60,12 +63,15 @@ class OrderedIndex:
         stem: What the keys of all these rows begin with, in an index of several columns. ``None``
             for an index of the column alone.
         values: The values that the column may have in these rows, null included.
+        others: Conditions on further columns: for each an index of the column alone, and the values
+            that the rows may have.
     """
 
     index: OpenedIndex
     column: Column
     stem: bytes | None
     values: Ranges
+    others: tuple[tuple[OpenedIndex, Ranges], ...] = ()
 
     def nulls(self) -> Interval | None:
         """Return the interval of the keys with null in the column; ``None`` without such keys."""
@@ -95,6 +101,16 @@ class OrderedIndex:
             return unscaled(code)
         return code
 
+    def surely_fulfilled(self, chosen: np.ndarray) -> np.ndarray:
+        """Return the chosen files all of whose rows fulfil the conditions on further columns."""
+        for other, values in self.others:
+            numbers = other.numbers(self.index.paths())
+            inside = _all_inside(other, values)
+            known = np.zeros(len(numbers), bool)
+            known[numbers >= 0] = inside[numbers[numbers >= 0]]
+            chosen = chosen & known
+        return chosen
+
 
 def ordered_index(
     path: tuple[str, ...],
@@ -117,25 +133,42 @@ def ordered_index(
     if column is None:
         return None
     kinds = {each.field_id: (each.kind, each.scale) for each in columns.values()}
-    usable, _ = usable_indexes(list(indexes), kinds, table_uuid)
+    found, _ = usable_indexes(list(indexes), kinds, table_uuid)
+    usable = [each for each in found if each.index.definition.expression is None]
+    candidates = [_ordered(each, column, rows, usable) for each in usable]
     # an index of the column alone is smaller
-    for each in sorted(usable, key=lambda each: each.is_composite):
-        definition = each.index.definition
-        names = [key.field_id for key in each.columns]
-        if definition.expression is not None or column.field_id not in names:
-            continue
-        before = each.columns[: names.index(column.field_id)]
-        components = [_component(key.key_kind, rows.get(key.field_id)) for key in before]
-        known = {*(key.field_id for key in before), column.field_id}
-        if None in components or not rows.keys() <= known:
-            continue
-        return OrderedIndex(
-            index=each.index,
-            column=column,
-            stem=b"".join(filter(None, components)) if each.is_composite else None,
-            values=rows.get(column.field_id, _ANY_VALUE),
-        )
-    return None
+    return min(
+        (each for each in candidates if each is not None),
+        key=lambda each: (len(each.others), each.stem is not None),
+        default=None,
+    )
+
+
+def _ordered(
+    usable: UsableIndex,
+    column: Column,
+    rows: Mapping[int, Ranges],
+    every: Iterable[UsableIndex],
+) -> OrderedIndex | None:
+    """Return an index as one in which the rows are in the order of a column, if it is one."""
+    names = [key.field_id for key in usable.columns]
+    if column.field_id not in names:
+        return None
+    before = usable.columns[: names.index(column.field_id)]
+    components = [_component(key.key_kind, rows.get(key.field_id)) for key in before]
+    if None in components:
+        return None
+    known = {*(key.field_id for key in before), column.field_id}
+    alone = {each.columns[0].field_id: each.index for each in every if not each.is_composite}
+    if not rows.keys() <= known | alone.keys():
+        return None
+    return OrderedIndex(
+        index=usable.index,
+        column=column,
+        stem=b"".join(filter(None, components)) if usable.is_composite else None,
+        values=rows.get(column.field_id, _ANY_VALUE),
+        others=tuple((alone[field], rows[field]) for field in rows if field not in known),
+    )
 
 
 def _component(kind: str, values: Ranges | None) -> bytes | None:
@@ -211,7 +244,7 @@ def values_of_first_rows(
             A file that the index lists twice is chosen once.
     """
     try:
-        ranges = _FirstRows(order, ordered, chosen).ranges()
+        ranges = _FirstRows(order, ordered, ordered.surely_fulfilled(chosen)).ranges()
     except READ_FAILURES as error:
         return None, broken_index(ordered.index.definition.name, error)
     if ranges is None:
@@ -250,7 +283,7 @@ class _FirstRows:
         parts = self._ordered.keys()
         if self._order.descending:
             parts.reverse()
-        for part in parts:
+        for part in parts[:_MOST_RANGES]:
             cut, certain = self._counted(part, wanted)
             if cut is not None:
                 return self._up_to(cut)
@@ -305,22 +338,44 @@ class _FirstRows:
         bounds = self._index.small_file_bounds()
         if bounds is None:
             return None, 0
-        lows, highs = bounds
-        counted = self._chosen & ~self._index.flagged("has_null")
-        numbers = [at for at in np.flatnonzero(counted).tolist() if lows[at] is not None]
-        codes = [code for at in numbers for code in (lows[at], highs[at])]
-        in_order = code_order(code for code in (*codes, *part) if code is not None)
-        first, end = (None if code is None else in_order(code) for code in part)
-        ends = lows if self._order.descending else highs
-        inside = [
-            at
-            for at in numbers
-            if (first is None or in_order(lows[at]) >= first)
-            and (end is None or in_order(highs[at]) <= end)
-        ]
+        whole = self._chosen & _inside(self._index, part) & ~self._index.flagged("has_null")
+        inside = np.flatnonzero(whole).tolist()
+        ends = bounds[0] if self._order.descending else bounds[1]
+        in_order = code_order(end for at in inside if (end := ends[at]) is not None)
         inside.sort(key=lambda at: in_order(ends[at]), reverse=self._order.descending)
         rows = np.cumsum(self._index.records()[inside])
         enough = int(np.searchsorted(rows, wanted))
         if enough < len(inside):
             return ends[inside[enough]], wanted
         return None, int(rows[-1]) if inside else 0
+
+
+def _all_inside(index: OpenedIndex, values: Ranges) -> np.ndarray:
+    """Return which files of an index surely have only values of a set, null included."""
+    # these files have keys, and all of their keys are values of the set
+    inside = np.zeros(len(index.records()), bool)
+    for part in values.intervals[:_MOST_RANGES]:
+        inside |= _inside(index, part)
+    if values.nulls:
+        inside |= ~index.flagged("has_value")
+    else:
+        inside &= ~index.flagged("has_null")
+    return inside
+
+
+def _inside(index: OpenedIndex, part: Interval) -> np.ndarray:
+    """Return which files of an index surely have keys, all of which lie in an interval."""
+    inside = np.zeros(len(index.records()), bool)
+    bounds = index.small_file_bounds()
+    if bounds is None:
+        return inside
+    lows, highs = bounds
+    numbers = [at for at, low in enumerate(lows) if low is not None]
+    codes = (*(lows[at] for at in numbers), *(highs[at] for at in numbers), *part)
+    in_order = code_order(code for code in codes if code is not None)
+    first, end = (None if code is None else in_order(code) for code in part)
+    for at in numbers:
+        inside[at] = (first is None or in_order(lows[at]) >= first) and (
+            end is None or in_order(highs[at]) <= end
+        )
+    return inside

@@ -90,7 +90,7 @@ def test_same_answers(client: tuple[str, Any], relations: dict[str, str], form: 
 def test_statements(client: tuple[str, Any]) -> None:
     """Statements about indexes return the same rows and errors as in a Python driver."""
     kind, session = client
-    check_statements(session, f"lake.t.statements_{kind}")
+    check_statements(session, f"statements_{kind}")
 
 
 def test_a_cancelled_statement(driver: Driver) -> None:

@@ -31,7 +31,7 @@ def test_statements(spark: SparkSession) -> None:
     """After enable(), a session that runs already understands statements about indexes."""
     ls.enable(spark)
     try:
-        check_statements(spark, "lake.t.statements")
+        check_statements(spark, "statements")
     finally:
         ls.disable(spark)
 
