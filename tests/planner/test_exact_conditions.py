@@ -25,7 +25,7 @@ _KINDS = {
     "data": "binary",
     "flag": "boolean",
 }
-_TYPES = {
+_TYPES: dict[tuple[str, ...], ColumnType] = {
     (name,): ColumnType(
         field_id=number,
         kind=kind,
