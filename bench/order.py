@@ -17,9 +17,12 @@ __all__ = ["FILES", "ROWS", "run"]
 
 ROWS, FILES = 20_000_000, 1000
 KINDS = ("iceberg", "delta")
-# random keys, texts longer than the bounds that formats keep, and a hundred keys in every file
+# random keys, texts longer than the bounds that formats keep, a hundred keys in every file, and
+# tenants whose rows are in every file, at random times
 _COLUMNS = (
     "xxhash64(id) AS k",
+    "pmod(xxhash64(id, 2), 1000) AS tenant",
+    "timestamp_millis(1700000000000 + pmod(xxhash64(id, 3), 10000000000)) AS time",
     "sha2(CAST(id AS STRING), 256) AS word",
     "concat('shop ', pmod(xxhash64(id, 1), 100)) AS shop",
     "md5(CAST(id AS STRING)) AS payload",
@@ -27,6 +30,11 @@ _COLUMNS = (
 _QUERIES = {
     "top 100": ("SELECT k, payload FROM {t} ORDER BY k DESC LIMIT 100", 10),
     "max of texts": ("SELECT max(word) FROM {t}", 20),
+    "top 100 of a tenant": (
+        "SELECT time, payload FROM {t} WHERE tenant = 5 ORDER BY time DESC LIMIT 100",
+        10,
+    ),
+    "latest time of a tenant": ("SELECT max(time) FROM {t} WHERE tenant = 5", 10),
 }
 
 
@@ -50,7 +58,8 @@ def run(
         for name, value in properties.items():
             writer = writer.tableProperty(name, value)
         writer.create()
-        indexes = ls.create_indexes(table, [["k"], ["word"], ["shop"]], spark=spark)
+        keys = [["k"], ["word"], ["shop"], ["tenant", "time"]]
+        indexes = ls.create_indexes(table, keys, spark=spark)
         try:
             for name, (text, at_least) in _QUERIES.items():
                 yield _queried(spark, f"{kind}, {name}", text.format(t=table), at_least)

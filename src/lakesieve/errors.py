@@ -68,6 +68,7 @@ class ErrorKind(StrEnum):
     DEPENDENCY_MISSING = "dependency-missing"
     BUILD_INCONSISTENT = "build-inconsistent"
     BUILD_FAILED = "build-failed"
+    CANCELLED = "cancelled"
 
 
 class LakesieveError(Exception):

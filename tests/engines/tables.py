@@ -12,7 +12,7 @@ from tests.kit.building import build_index
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from lakesieve.tables import TableReader
 
@@ -79,19 +79,27 @@ def rows(drawn: random.Random, count: int) -> pa.Table:
     )
 
 
-def index_of(table: TableReader, column: str, *, covers: Callable[[str], bool]) -> None:
-    """Index the data files of the current version on one column, beside the table.
+def index_of(
+    table: TableReader,
+    column: str | Sequence[str],
+    *,
+    covers: Callable[[str], bool],
+    rows_per_block: int = 0,
+) -> None:
+    """Index the data files of the current version on columns, beside the table.
 
     Args:
         table: The table.
-        column: Name of the column.
+        column: Name of the column, or of several.
         covers: Tells by its path whether a file is indexed.
+        rows_per_block: Rows of a block; 0 for whole data files.
     """
+    names = [column] if isinstance(column, str) else list(column)
 
-    def read(path: str) -> pa.Array:
+    def read(path: str) -> list[pa.Array]:
         # a file of a directory is known by its size and time, too
         file = path.removeprefix("file:").partition("#")[0]
-        found = pq.read_table(file, columns=[column])
-        return found.column(column).combine_chunks()
+        found = pq.read_table(file, columns=names)
+        return [found.column(name).combine_chunks() for name in names]
 
-    build_index(table, column, read, covers=covers)
+    build_index(table, names, read, covers=covers, rows_per_block=rows_per_block)

@@ -14,7 +14,7 @@ from tests.engines.tables import COLUMNS, rows
 if TYPE_CHECKING:
     import random
 
-__all__ = ["drawn_condition", "drawn_keys", "truth"]
+__all__ = ["compared_with", "drawn_condition", "drawn_keys", "order_of", "truth"]
 
 _TYPES: dict[str, dict[str, Any]] = {
     "id": {"type": "integer"},
@@ -56,7 +56,7 @@ def _written(value: Any) -> Any:
     raise TypeError(value)
 
 
-def _order(value: Any) -> Any:
+def order_of(value: Any) -> Any:
     """What values compare by: bytes for texts; NaN is above all numbers and equal to itself."""
     if isinstance(value, float):
         return (1, 0.0) if math.isnan(value) else (0, value)
@@ -89,6 +89,19 @@ def _leaf(drawn: random.Random) -> dict[str, Any]:
     (value,) = _values(drawn, name, 1)
     comparison = {"op": drawn.choice(_COMPARISONS), "value": _written(value)}
     return column | comparison | _TYPES[name]
+
+
+def compared_with(op: str, name: str, value: Any) -> dict[str, Any]:
+    """Return the comparison of a column with a value that is not null.
+
+    Args:
+        op: The operator, or ``in``.
+        name: The column.
+        value: The value.
+    """
+    written = _written(value)
+    what = {"values": [written], "null": False} if op == "in" else {"value": written}
+    return {"op": op, "col": [name], **_TYPES[name], **what}
 
 
 def drawn_condition(drawn: random.Random, deep: int = 3) -> dict[str, Any]:
@@ -158,11 +171,11 @@ def truth(condition: dict[str, Any], row: dict[str, Any]) -> bool | None:
     if op == "startswith":
         return bool(value.encode().startswith(base64.b64decode(condition["value"])))
     if op == "in":
-        known = [_order(_read(one, value)) for one in condition["values"]]
-        if _order(value) in known:
+        known = [order_of(_read(one, value)) for one in condition["values"]]
+        if order_of(value) in known:
             return True
         return None if condition["null"] else False
-    return _compared(op, _order(value), _order(_read(condition["value"], value)))
+    return _compared(op, order_of(value), order_of(_read(condition["value"], value)))
 
 
 def _read(written: Any, like: Any) -> Any:

@@ -8,8 +8,10 @@ import json
 import struct
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
     from lakesieve.tables import TableReader
 
@@ -87,24 +89,34 @@ class Engine:
         self._ask = ask
         self._catalogues: dict[str, list[bytes]] = {}
 
-    def scan(self, scan: dict[str, Any]) -> dict[str, Any]:
-        """Ask about one scan; the answer has all that it takes to apply it."""
+    def scan(self, scan: dict[str, Any], complete: Collection[str] | None = None) -> dict[str, Any]:
+        """Ask about one scan; the answer has all that it takes to apply it.
+
+        Args:
+            scan: The scan.
+            complete: The files of which the scan returns every row. Only first rows need them.
+        """
         answer = self._answer(request(scan, catalogues=list(self._catalogues)))
         (result,) = answer["scans"]
+        if complete is not None and "live" in result:
+            return self.scan(self._counted(scan, answer, complete))
         for catalogues in result.get("catalogues", ()):
             for name, files in catalogues:
                 self._fetch(answer["ticket"], name, files)
         found: dict[str, Any] = result | {"secret": base64.b64decode(answer["secret"])}
         return found
 
-    def kept(self, scan: dict[str, Any], paths: Iterable[str]) -> set[str]:
+    def kept(
+        self, scan: dict[str, Any], paths: Iterable[str], complete: Collection[str] | None = None
+    ) -> set[str]:
         """The files that a scan must read.
 
         Args:
             scan: The scan.
             paths: Its files.
+            complete: As for :meth:`scan`.
         """
-        answer = self.scan(scan)
+        answer = self.scan(scan, complete)
         if "keep" not in answer:
             return set(paths)
         kept = set()
@@ -115,6 +127,27 @@ class Engine:
             if not covered or _keeps(answer["keep"], listed, digest):
                 kept.add(path)
         return kept
+
+    def _counted(
+        self, scan: dict[str, Any], answer: dict[str, Any], complete: Collection[str]
+    ) -> dict[str, Any]:
+        """Add to the orders of a scan which files of the catalogues count."""
+        secret = base64.b64decode(answer["secret"])
+        digests = {hashlib.sha256(secret + path.encode()).digest()[:DIGEST] for path in complete}
+        orders = []
+        first = scan["first_rows"]
+        (result,) = answer["scans"]
+        for order, catalogues in zip(first["orders"], result["live"], strict=True):
+            left, live = set(digests), {}
+            for name, files in catalogues:
+                self._fetch(answer["ticket"], name, files)
+                listed = self._catalogues[name]
+                # a file counts once, although several catalogues may list it
+                bits = np.packbits([digest in left for digest in listed], bitorder="little")
+                live[name] = base64.b64encode(bits.tobytes()).decode()
+                left -= set(listed)
+            orders.append(order | {"live": live})
+        return scan | {"first_rows": first | {"orders": orders}}
 
     def _answer(self, text: str) -> dict[str, Any]:
         answer: dict[str, Any] = json.loads(self._ask(text))

@@ -20,11 +20,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ANY_ROW: dict[str, Any] = {"op": "and", "args": []}
+UNKNOWN = {"op": "unknown", "text": "k % 2 = 0"}
 HIGHEST = {"col": ["k"], "descending": True, "nulls_first": False, "limit": 1}
 
 
-def _answer(planner: Planner, table: str, **first_rows: Any) -> dict[str, Any]:
-    scan = scan_at(table) | {"filter": ANY_ROW, "first_rows": {"filtered": False} | first_rows}
+def _answer(
+    planner: Planner, table: str, condition: dict[str, Any] = ANY_ROW, **first_rows: Any
+) -> dict[str, Any]:
+    scan = scan_at(table) | {"filter": condition, "first_rows": {"filtered": False} | first_rows}
     answer: dict[str, Any] = json.loads(planner.answer(request(scan)))
     assert "refusal" not in answer, answer
     return answer
@@ -72,11 +75,11 @@ def test_digests_come_with_the_question(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "first_rows",
     [
-        {"orders": [HIGHEST], "filtered": True},
+        {"orders": [HIGHEST], "filtered": True, "condition": UNKNOWN},
         {"orders": [HIGHEST | {"col": ["other"]}]},
         {"orders": [HIGHEST, HIGHEST | {"col": ["other"]}]},
     ],
-    ids=["a condition", "another column", "one of two columns"],
+    ids=["an unknown condition", "another column", "one of two columns"],
 )
 def test_orders_that_are_not_used(tmp_path: Path, first_rows: dict[str, Any]) -> None:
     """Without asking back, all files stay, and the reason is told."""

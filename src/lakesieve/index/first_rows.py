@@ -2,36 +2,187 @@
 
 From the end where the order begins, rows are counted that are surely there: at least one for each
 block and unit of an exact segment, at least one for each kept key, and all rows of data files
-without keys on the other side. Once there are as many rows as the limit, no row beyond them is
-among the first rows.
+without keys elsewhere. Once there are as many rows as the limit, no row beyond them is among the
+first rows.
+
+An index of several columns has the order of a column among the rows that share one value of each
+column before it. So ``tenant = 5 ORDER BY time`` counts rows in the index of tenant and time.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lakesieve.errors import UnsupportedError
 from lakesieve.index.definition import key_columns
+from lakesieve.index.key_filters import component_intervals
 from lakesieve.index.ordered_keys import has_row_deletes
 from lakesieve.index.reasons import READ_FAILURES, Reason, ReasonCode, broken_index
+from lakesieve.index.scan_decision import usable_indexes
 from lakesieve.predicate import ColumnRanges, Ranges
-from lakesieve.sieve import code_order
+from lakesieve.sieve import (
+    VALUES,
+    code_order,
+    component_code,
+    leading_code,
+    successor,
+    unscaled,
+)
 from lakesieve.store import certain_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import pyarrow as pa
 
+    from lakesieve.index.key_filters import UsableIndex
     from lakesieve.index.opened import OpenedIndex
     from lakesieve.index.row_order import RowOrder
+    from lakesieve.sieve import Code, Interval
     from lakesieve.tables import Column, TableReader, TableVersion
 
 
 FILTERED = "which rows fulfil the condition is not known"
 """Why an order is not used below a condition."""
+
+_ANY_VALUE = Ranges.everything(nulls=True)
+# each range of values is counted for itself, which takes some milliseconds
+_MOST_RANGES = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class OrderedIndex:
+    """An index that has the rows of a query in the order of one column.
+
+    Args:
+        index: The index.
+        column: The column of the order.
+        stem: What the keys of all these rows begin with, in an index of several columns. ``None``
+            for an index of the column alone.
+        values: The values that the column may have in these rows, null included.
+        others: Conditions on further columns: for each an index of the column alone, and the values
+            that the rows may have.
+    """
+
+    index: OpenedIndex
+    column: Column
+    stem: bytes | None
+    values: Ranges
+    others: tuple[tuple[OpenedIndex, Ranges], ...] = ()
+
+    def nulls(self) -> Interval | None:
+        """Return the interval of the keys with null in the column; ``None`` without such keys."""
+        if self.stem is None or not self.values.nulls:
+            return None
+        # a block may begin at the stem, before the first possible key
+        return self.stem, self.stem + VALUES[0]
+
+    def keys(self) -> list[Interval]:
+        """Return the intervals of the keys with a value in the column, ascending."""
+        if self.stem is None:
+            return list(self.values.intervals)
+        values = Ranges(intervals=self.values.intervals)
+        components = component_intervals(self.column.kind, values)
+        return [(self.stem + low, self.stem + high) for low, high in components]
+
+    def value_of(self, code: Code) -> Code | None:
+        """Return the code of the column's value in a key, as conditions have it.
+
+        A key may be cut off: the lowest value that such a key can have is returned. ``None`` is
+        below all values.
+        """
+        if self.stem is not None:
+            assert isinstance(code, bytes)
+            return leading_code(self.column.kind, code[len(self.stem) :])
+        if self.column.kind == "decimal" and isinstance(code, bytes):
+            return unscaled(code)
+        return code
+
+    def surely_fulfilled(self, chosen: np.ndarray) -> np.ndarray:
+        """Return the chosen files all of whose rows fulfil the conditions on further columns."""
+        for other, values in self.others:
+            numbers = other.numbers(self.index.paths())
+            inside = _all_inside(other, values)
+            known = np.zeros(len(numbers), bool)
+            known[numbers >= 0] = inside[numbers[numbers >= 0]]
+            chosen = chosen & known
+        return chosen
+
+
+def ordered_index(
+    path: tuple[str, ...],
+    columns: Mapping[tuple[str, ...], Column],
+    rows: Mapping[int, Ranges],
+    indexes: Iterable[OpenedIndex],
+    table_uuid: str,
+) -> OrderedIndex | None:
+    """Return an index in which some rows are in the order of a column, if there is one.
+
+    Args:
+        path: Names from a column of the table down to the ordered field.
+        columns: The columns of the table, by path.
+        rows: By field id, the values that the rows may have: exactly the rows with these values
+            count.
+        indexes: The indexes of the table.
+        table_uuid: Identity of the table.
+    """
+    column = columns.get(path)
+    if column is None:
+        return None
+    kinds = {each.field_id: (each.kind, each.scale) for each in columns.values()}
+    found, _ = usable_indexes(list(indexes), kinds, table_uuid)
+    usable = [each for each in found if each.index.definition.expression is None]
+    candidates = [_ordered(each, column, rows, usable) for each in usable]
+    # an index of the column alone is smaller
+    return min(
+        (each for each in candidates if each is not None),
+        key=lambda each: (len(each.others), each.stem is not None),
+        default=None,
+    )
+
+
+def _ordered(
+    usable: UsableIndex,
+    column: Column,
+    rows: Mapping[int, Ranges],
+    every: Iterable[UsableIndex],
+) -> OrderedIndex | None:
+    """Return an index as one in which the rows are in the order of a column, if it is one."""
+    names = [key.field_id for key in usable.columns]
+    if column.field_id not in names:
+        return None
+    before = usable.columns[: names.index(column.field_id)]
+    components = [_component(key.key_kind, rows.get(key.field_id)) for key in before]
+    if None in components:
+        return None
+    known = {*(key.field_id for key in before), column.field_id}
+    alone = {each.columns[0].field_id: each.index for each in every if not each.is_composite}
+    if not rows.keys() <= known | alone.keys():
+        return None
+    return OrderedIndex(
+        index=usable.index,
+        column=column,
+        stem=b"".join(filter(None, components)) if usable.is_composite else None,
+        values=rows.get(column.field_id, _ANY_VALUE),
+        others=tuple((alone[field], rows[field]) for field in rows if field not in known),
+    )
+
+
+def _component(kind: str, values: Ranges | None) -> bytes | None:
+    """Return the component of composite keys for a column that has a single value."""
+    if values is None:
+        return None
+    if not values.intervals:
+        return component_code(kind, None) if values.nulls else None
+    singles = None if values.nulls else values.singles()
+    if singles is None or len(singles) != 1:
+        return None
+    component = component_code(kind, singles[0])
+    # beyond all codes of the column
+    return None if component in VALUES else component
 
 
 def first_rows(
@@ -65,9 +216,10 @@ def first_rows(
         return None, order_not_used(order, error.message)
     if has_condition:
         return None, order_not_used(order, FILTERED)
-    index = index_of(column, indexes, table.uuid)
-    if index is None:
-        return None, order_not_used(order, f"no index has the column {order.column} alone")
+    ordered = ordered_index(column.path, table.columns(version), {}, indexes, table.uuid)
+    if ordered is None:
+        return None, no_ordered_index(order)
+    index = ordered.index
     try:
         if has_row_deletes(table, version):
             return None, order_not_used(order, "rows of the version may be deleted")
@@ -77,32 +229,28 @@ def first_rows(
         chosen[numbers[numbers >= 0]] = True
     except READ_FAILURES as error:
         return None, broken_index(index.definition.name, error)
-    return values_of_first_rows(order, column, index, chosen)
+    return values_of_first_rows(order, ordered, chosen)
 
 
 def values_of_first_rows(
-    order: RowOrder,
-    column: Column,
-    index: OpenedIndex,
-    chosen: np.ndarray,
+    order: RowOrder, ordered: OrderedIndex, chosen: np.ndarray
 ) -> tuple[ColumnRanges | None, Reason]:
     """Return the values that the first rows can have, or ``None`` for all; and the reason.
 
     Args:
         order: The order, with the number of first rows.
-        column: The ordered column.
-        index: An index of this column alone.
+        ordered: The index that has this order.
         chosen: Whether the rows of each file of the index are surely among the rows that are read.
             A file that the index lists twice is chosen once.
     """
     try:
-        ranges = _FirstRows(order, index, chosen).ranges()
+        ranges = _FirstRows(order, ordered, ordered.surely_fulfilled(chosen)).ranges()
     except READ_FAILURES as error:
-        return None, broken_index(index.definition.name, error)
+        return None, broken_index(ordered.index.definition.name, error)
     if ranges is None:
         return None, order_not_used(order, "too few rows are known for certain")
     reason = Reason(code=ReasonCode.FIRST_ROWS, detail=str(order))
-    return ColumnRanges(field_id=column.field_id, ranges=ranges), reason
+    return ColumnRanges(field_id=ordered.column.field_id, ranges=ranges), reason
 
 
 def order_not_used(order: RowOrder, why: str) -> Reason:
@@ -110,60 +258,124 @@ def order_not_used(order: RowOrder, why: str) -> Reason:
     return Reason(code=ReasonCode.ORDER_NOT_USED, detail=f"{order}, as {why.rstrip('.')}")
 
 
-def index_of(column: Column, indexes: Sequence[OpenedIndex], table_uuid: str) -> OpenedIndex | None:
-    """Return an index of a table that has this column alone, if there is one."""
-    mine = [(column.field_id, column.kind, column.scale)]
-    for index in indexes:
-        definition = index.definition
-        keys = [(key.field_id, key.key_kind, key.scale) for key in definition.columns]
-        if definition.table_uuid == table_uuid and keys == mine:
-            return index
-    return None
+def no_ordered_index(order: RowOrder, *, is_filtered: bool = False) -> Reason:
+    """Return the reason for an order that no index has."""
+    why = f"no index begins with the column {order.column}"
+    if is_filtered:
+        why = f"no index has the rows of the condition in the order of the column {order.column}"
+    return order_not_used(order, why)
 
 
 class _FirstRows:
-    """Counts rows from one end of an index that are surely in a version."""
+    """Counts rows from one end of an index that are surely read."""
 
-    def __init__(self, order: RowOrder, index: OpenedIndex, chosen: np.ndarray) -> None:
-        self._order, self._index, self._chosen = order, index, chosen
+    def __init__(self, order: RowOrder, ordered: OrderedIndex, chosen: np.ndarray) -> None:
+        self._order, self._ordered, self._chosen = order, ordered, chosen
+        self._index = ordered.index
 
     def ranges(self) -> Ranges | None:
         """Return the values that the first rows can have, or ``None`` for all."""
         wanted = self._order.limit
-        nulls = self._index.flagged("has_null") & self._chosen
         if self._order.nulls_first:
-            wanted -= int(nulls.sum())
+            wanted -= self._nulls(wanted)
             if wanted <= 0:
                 return Ranges(nulls=True)
-        cuts = [self._by_index(wanted), self._by_files(wanted, ~nulls)]
-        known = [cut for cut in cuts if cut is not None]
-        if not known:
-            return None
-        comparable = map(code_order(known), known)
-        cut = max(comparable) if self._order.descending else min(comparable)
-        interval = (cut, None) if self._order.descending else (None, cut)
+        parts = self._ordered.keys()
+        if self._order.descending:
+            parts.reverse()
+        for part in parts[:_MOST_RANGES]:
+            cut, certain = self._counted(part, wanted)
+            if cut is not None:
+                return self._up_to(cut)
+            wanted -= certain
+        return None
+
+    def _nulls(self, wanted: int) -> int:
+        """Return how many rows surely have null, up to the wanted number."""
+        if self._ordered.stem is None:
+            if not self._ordered.values.nulls:
+                return 0
+            return int((self._index.flagged("has_null") & self._chosen).sum())
+        part = self._ordered.nulls()
+        return 0 if part is None else self._counted(part, wanted)[1]
+
+    def _up_to(self, cut: Code) -> Ranges:
+        """Return the values from the end where the order begins up to a key."""
+        value = self._ordered.value_of(cut)
+        if self._ordered.stem is not None and not self._order.descending:
+            # rows behind the cut may have the same value, and differ in columns that follow it
+            value = None if value is None else successor(value)
+        interval = (value, None) if self._order.descending else (None, value)
         return Ranges(intervals=(interval,), nulls=self._order.nulls_first)
 
-    def _by_index(self, wanted: int) -> Any:
-        """Return the code up to which the index surely has so many rows, or ``None``."""
+    def _counted(self, part: Interval, wanted: int) -> tuple[Any, int]:
+        """Count certain rows from the end of an interval where the order begins.
+
+        Returns:
+            The key up to which there are enough rows, or ``None``; and how many rows there are.
+        """
+        counts = [self._by_index(part, wanted), self._by_files(part, wanted)]
+        cuts = [cut for cut, _ in counts if cut is not None]
+        if not cuts:
+            return None, max(rows for _, rows in counts)
+        in_order = code_order(cuts)
+        best = max(cuts, key=in_order) if self._order.descending else min(cuts, key=in_order)
+        return best, wanted
+
+    def _by_index(self, part: Interval, wanted: int) -> tuple[Any, int]:
+        """Count the rows that the blocks of the index prove."""
         return certain_rows(
             self._index.loader,
             self._index.snapshot.segments,
             self._index.units_of_files(self._chosen),
             wanted,
             descending=self._order.descending,
+            within=part,
         )
 
-    def _by_files(self, wanted: int, without_null: np.ndarray) -> Any:
-        """Return the code up to which whole data files surely have so many rows, or ``None``."""
+    def _by_files(self, part: Interval, wanted: int) -> tuple[Any, int]:
+        """Count the rows of data files all of whose keys lie in the interval."""
         bounds = self._index.small_file_bounds()
         if bounds is None:
-            return None
+            return None, 0
+        whole = self._chosen & _inside(self._index, part) & ~self._index.flagged("has_null")
+        inside = np.flatnonzero(whole).tolist()
         ends = bounds[0] if self._order.descending else bounds[1]
-        counted = np.flatnonzero(self._chosen & without_null)
-        known = [(end, at) for at in counted.tolist() if (end := ends[at]) is not None]
-        in_order = code_order(end for end, _ in known)
-        known.sort(key=lambda pair: in_order(pair[0]), reverse=self._order.descending)
-        rows = np.cumsum(self._index.records()[[at for _, at in known]])
+        in_order = code_order(end for at in inside if (end := ends[at]) is not None)
+        inside.sort(key=lambda at: in_order(ends[at]), reverse=self._order.descending)
+        rows = np.cumsum(self._index.records()[inside])
         enough = int(np.searchsorted(rows, wanted))
-        return known[enough][0] if enough < len(rows) else None
+        if enough < len(inside):
+            return ends[inside[enough]], wanted
+        return None, int(rows[-1]) if inside else 0
+
+
+def _all_inside(index: OpenedIndex, values: Ranges) -> np.ndarray:
+    """Return which files of an index surely have only values of a set, null included."""
+    # these files have keys, and all of their keys are values of the set
+    inside = np.zeros(len(index.records()), bool)
+    for part in values.intervals[:_MOST_RANGES]:
+        inside |= _inside(index, part)
+    if values.nulls:
+        inside |= ~index.flagged("has_value")
+    else:
+        inside &= ~index.flagged("has_null")
+    return inside
+
+
+def _inside(index: OpenedIndex, part: Interval) -> np.ndarray:
+    """Return which files of an index surely have keys, all of which lie in an interval."""
+    inside = np.zeros(len(index.records()), bool)
+    bounds = index.small_file_bounds()
+    if bounds is None:
+        return inside
+    lows, highs = bounds
+    numbers = [at for at, low in enumerate(lows) if low is not None]
+    codes = (*(lows[at] for at in numbers), *(highs[at] for at in numbers), *part)
+    in_order = code_order(code for code in codes if code is not None)
+    first, end = (None if code is None else in_order(code) for code in part)
+    for at in numbers:
+        inside[at] = (first is None or in_order(lows[at]) >= first) and (
+            end is None or in_order(highs[at]) <= end
+        )
+    return inside

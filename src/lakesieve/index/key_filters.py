@@ -139,7 +139,7 @@ def _composite(
         kind, ranges = column.key_kind, by_column[column.field_id]
         if len(stems) * _size(ranges) > room:
             break
-        intervals = _intervals(kind, ranges)
+        intervals = component_intervals(kind, ranges)
         joined_intervals = [(stem + low, stem + high) for stem in stems for low, high in intervals]
         adds = adds or column.field_id in by_field
         points = _points(kind, ranges, room // len(stems)) if column is not leading[-1] else None
@@ -158,8 +158,8 @@ def _size(ranges: Ranges) -> int:
     return len(ranges.intervals) + ranges.nulls
 
 
-def _intervals(kind: str, ranges: Ranges) -> list[tuple[bytes, bytes]]:
-    """Return the components of a column whose values lie in ranges."""
+def component_intervals(kind: str, ranges: Ranges) -> list[tuple[bytes, bytes]]:
+    """Return the intervals of the components of a column whose values lie in ranges, ascending."""
     below, above = VALUES
     nulls = [(component_code(kind, None), below)] if ranges.nulls else []
     return nulls + [

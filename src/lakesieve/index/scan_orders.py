@@ -13,19 +13,22 @@ import numpy as np
 
 from lakesieve.index.first_rows import (
     FILTERED,
-    index_of,
+    no_ordered_index,
     order_not_used,
+    ordered_index,
     values_of_first_rows,
 )
-from lakesieve.predicate import any_of
+from lakesieve.index.scan_decision import column_types
+from lakesieve.predicate import any_of, bind, exact_values
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from lakesieve.index.first_rows import OrderedIndex
     from lakesieve.index.opened import OpenedIndex
     from lakesieve.index.reasons import Reason
     from lakesieve.index.row_order import RowOrder
-    from lakesieve.predicate import RowFilter
+    from lakesieve.predicate import Expr, RowFilter
     from lakesieve.tables import Column
 
 
@@ -52,7 +55,7 @@ class ScanOrders:
 
     Args:
         orders: The orders, at least one.
-        is_filtered: Whether only rows that fulfil a condition count.
+        is_filtered: Whether only rows that fulfil the scan's condition count.
     """
 
     orders: tuple[ScanOrder, ...]
@@ -61,19 +64,29 @@ class ScanOrders:
     def indexes(
         self,
         columns: Mapping[tuple[str, ...], Column],
+        condition: Expr,
         indexes: Sequence[OpenedIndex],
         table_uuid: str,
-    ) -> list[OpenedIndex] | Reason:
-        """Return an index for each order, or the reason why an order is not used."""
-        found: list[OpenedIndex] = []
+    ) -> list[OrderedIndex] | Reason:
+        """Return an index for each order, or the reason why an order is not used.
+
+        Args:
+            columns: The columns of the table, by path.
+            condition: The condition of the scan.
+            indexes: The indexes of the table.
+            table_uuid: Identity of the table.
+        """
+        rows = {}
+        if self.is_filtered:
+            known = exact_values(bind(condition, column_types(columns), strict=False))
+            if known is None:
+                return order_not_used(self.orders[0].order, FILTERED)
+            rows = known
+        found: list[OrderedIndex] = []
         for each in self.orders:
-            if self.is_filtered:
-                return order_not_used(each.order, FILTERED)
-            column = columns.get(each.path)
-            index = None if column is None else index_of(column, indexes, table_uuid)
+            index = ordered_index(each.path, columns, rows, indexes, table_uuid)
             if index is None:
-                why = f"no index has the column {each.order.column} alone"
-                return order_not_used(each.order, why)
+                return no_ordered_index(each.order, is_filtered=self.is_filtered)
             found.append(index)
         return found
 
@@ -81,20 +94,17 @@ class ScanOrders:
         """Return whether the engine has said which files count."""
         return all(each.live is not None for each in self.orders)
 
-    def row_filter(
-        self, columns: Mapping[tuple[str, ...], Column], indexes: Sequence[OpenedIndex]
-    ) -> tuple[RowFilter | None, list[Reason]]:
+    def row_filter(self, indexes: Sequence[OrderedIndex]) -> tuple[RowFilter | None, list[Reason]]:
         """Return a filter that accepts all rows that are needed, and the reasons.
 
         Args:
-            columns: The columns of the table, by path.
             indexes: An index for each order, from :meth:`indexes`.
         """
         filters: list[RowFilter] = []
         reasons: list[Reason] = []
-        for each, index in zip(self.orders, indexes, strict=True):
-            chosen = _files(index, each.live or {})
-            one, reason = values_of_first_rows(each.order, columns[each.path], index, chosen)
+        for each, ordered in zip(self.orders, indexes, strict=True):
+            chosen = _files(ordered.index, each.live or {})
+            one, reason = values_of_first_rows(each.order, ordered, chosen)
             if one is None:
                 return None, [reason]
             filters.append(one)

@@ -192,18 +192,20 @@ class Planner:
         except UnsupportedError as error:
             unknown = Reason(code=ReasonCode.SCAN_UNSUPPORTED, detail=error.message)
             return unpruned(scan.id, [unknown])
+        condition = condition_of(scan.filter)
         first, of_order = None, []
         if scan.first_rows is not None:
-            ordered = scan.first_rows.indexes(columns, indexes, scan.uuid)
+            ordered = scan.first_rows.indexes(columns, condition, indexes, scan.uuid)
             if isinstance(ordered, Reason):
                 of_order = [ordered]
             elif not scan.first_rows.is_answered():
-                return unpruned(scan.id, ()) | _asking(ordered, known)
+                opened = [each.index for each in ordered]
+                return unpruned(scan.id, ()) | _asking(opened, known)
             else:
-                first, of_order = scan.first_rows.row_filter(columns, ordered)
+                first, of_order = scan.first_rows.row_filter(ordered)
         planned = plan(
             columns,
-            condition_of(scan.filter),
+            condition,
             indexes,
             scan.uuid,
             strict=False,

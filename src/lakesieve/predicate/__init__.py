@@ -16,6 +16,7 @@ from lakesieve.predicate.row_filter import (
     RowFilter,
     all_of,
     any_of,
+    exact_values,
     rows_where,
 )
 from lakesieve.predicate.sql_text import list_of_elements, to_sql, value_text
@@ -37,6 +38,7 @@ __all__ = [
     "any_of",
     "bind",
     "condition_of",
+    "exact_values",
     "list_of_elements",
     "rows_where",
     "to_sql",

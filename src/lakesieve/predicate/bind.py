@@ -56,12 +56,13 @@ class ColumnType:
 class Condition:
     """A bound leaf: the values of a field or expression that make it true, and that make it false.
 
-    Values in neither set make it null.
+    Values in neither set make it null. If it is not exact, the sets may have more values.
     """
 
     field_id: int
     true: Ranges
     false: Ranges
+    is_exact: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,7 +234,9 @@ class _Binder:
                 # a key list stands beside other conditions, never below NOT, so "false" may be any
                 # superset
                 others = Ranges.everything()
-                return Condition(field_id=column.field_id, true=expr.values, false=others)
+                return Condition(
+                    field_id=column.field_id, true=expr.values, false=others, is_exact=False
+                )
             case NullSafeEqual():
                 if expr.value is None:
                     return _two_valued(column, Ranges(nulls=True))

@@ -86,6 +86,41 @@ def rows_where(expr: BoundExpr, *, negated: bool = False) -> RowFilter:
             return AlwaysTrue()
 
 
+def exact_values(expr: BoundExpr) -> dict[int, Ranges] | None:
+    """Return the values of fields that make a predicate true, if these values alone decide.
+
+    Returns:
+        By field id: a row fulfils the predicate exactly if each of these fields has one of its
+        values, null included. ``None`` if this cannot be said, such as with unknown parts, or with
+        OR of two fields.
+    """
+    if not _is_exact(expr):
+        return None
+    match rows_where(expr):
+        case AlwaysTrue():
+            return {}
+        case ColumnRanges() as one:
+            return {one.field_id: one.ranges}
+        case AllOf(args=args):
+            columns = [arg for arg in args if isinstance(arg, ColumnRanges)]
+            if len(columns) == len(args):
+                return {arg.field_id: arg.ranges for arg in columns}
+    return None
+
+
+def _is_exact(expr: BoundExpr) -> bool:
+    """Return whether it is known for every row if a predicate is true, false or null."""
+    match expr:
+        case Not():
+            return _is_exact(expr.arg)
+        case And() | Or():
+            return all(map(_is_exact, expr.args))
+        case Condition():
+            return expr.is_exact
+        case _:
+            return isinstance(expr, Constant)
+
+
 def _leaf(field_id: int, ranges: Ranges) -> RowFilter:
     if ranges.is_empty:
         return AlwaysFalse()

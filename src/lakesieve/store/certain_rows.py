@@ -1,12 +1,15 @@
-"""Count rows that are surely there, from one end of an index."""
+"""Count rows that are surely there, from one end of an interval of an index's keys."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from lakesieve.sieve import chosen_units, code_order, successor
+from lakesieve.sieve import RangeSet, bytewise_code, chosen_units, code_order, successor
 from lakesieve.store.known_keys import known_keys
 from lakesieve.store.segment_scans import block_bounds
 
@@ -14,9 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from lakesieve.format import SegmentEntry
+    from lakesieve.sieve import Interval
     from lakesieve.store.segment_loader import SegmentLoader
 
 _MOST_ROW_GROUPS = 512
+_WORDS = range(-(2**63), 2**63)
 
 
 def certain_rows(
@@ -26,11 +31,13 @@ def certain_rows(
     wanted: int,
     *,
     descending: bool,
-) -> Any:
-    """Return a code so that surely as many rows as wanted have keys from an end up to it.
+    within: Interval = (None, None),
+) -> tuple[Any, int]:
+    """Count rows that surely have keys in an interval, from one end, until there are enough.
 
-    A block of an exact segment has at least one row in each unit of its set. Of other segments,
-    only the kept keys count, one row each. Reading stops at enough rows.
+    A block of an exact segment has at least one row in each unit of its set. A block counts if all
+    of it lies in the interval. Of other segments, only the kept keys count, one row each. Reading
+    stops at enough rows.
 
     Args:
         loader: Reads the segments.
@@ -38,12 +45,19 @@ def certain_rows(
         live: For each unit of each catalogue, whether its rows count.
         wanted: How many rows.
         descending: Whether to begin at the highest key.
+        within: The interval of key codes in which rows count.
 
     Returns:
-        If ``descending``, the lowest code of the rows; otherwise a code above the highest one.
-        ``None`` if too few rows are certain.
+        A code so that surely as many rows as wanted have keys from the end of the interval up to
+        it: if ``descending``, the lowest code of these rows, otherwise a code above the highest
+        one. It is ``None`` if fewer rows are certain. And the number of rows that are certain, up
+        to the wanted number.
     """
-    chosen = [entry for entry in segments if live[entry.catalogue].any()]
+    chosen = [
+        entry
+        for entry in segments
+        if live[entry.catalogue].any() and _meets(entry, _bounds(entry, within))
+    ]
     in_order = code_order(entry.key_min for entry in chosen)
 
     def near(entry: SegmentEntry) -> Any:
@@ -55,8 +69,10 @@ def certain_rows(
     for entry in sorted(chosen, key=near, reverse=descending):
         if cut is not None and (near(entry) < cut if descending else near(entry) >= cut):
             break
-        units = live[entry.catalogue]
-        added, read = _steps(loader, entry, units, wanted, most=left, descending=descending)
+        search = _Search(
+            interval=_bounds(entry, within), wanted=wanted, descending=descending, most=left
+        )
+        added, read = _steps(loader, entry, live[entry.catalogue], search)
         left -= read
         steps += [(in_order(code), rows) for code, rows in added]
         steps.sort(key=lambda step: step[0], reverse=descending)
@@ -64,17 +80,44 @@ def certain_rows(
         if enough < len(steps):
             cut = steps[enough][0]
             del steps[enough + 1 :]
-    return cut
+    return cut, min(wanted, sum(rows for _, rows in steps))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Search:
+    """What is searched in one segment.
+
+    Args:
+        interval: The interval of keys in which rows count, with codes of the segment's type.
+        wanted: How many rows.
+        descending: Whether to begin at the highest key.
+        most: How many row groups may be read.
+    """
+
+    interval: Interval
+    wanted: int
+    descending: bool
+    most: int
+
+
+def _bounds(entry: SegmentEntry, interval: Interval) -> Interval:
+    """Return an interval with codes of a segment's type."""
+    if isinstance(entry.key_min, bytes):
+        low, high = interval
+        return bytewise_code(low), bytewise_code(high)
+    return interval
+
+
+def _meets(entry: SegmentEntry, interval: Interval) -> bool:
+    """Return whether the keys of a segment can lie in an interval."""
+    low: Any
+    high: Any
+    low, high = interval
+    return (low is None or entry.key_max >= low) and (high is None or entry.key_min < high)
 
 
 def _steps(
-    loader: SegmentLoader,
-    entry: SegmentEntry,
-    live: np.ndarray,
-    wanted: int,
-    *,
-    most: int,
-    descending: bool,
+    loader: SegmentLoader, entry: SegmentEntry, live: np.ndarray, search: _Search
 ) -> tuple[list[tuple[Any, int]], int]:
     """Return codes of a segment, each with the rows that are certain before it, from one end.
 
@@ -85,41 +128,72 @@ def _steps(
     if ends is None:
         return [], 0
     if ends.is_exact:
-        return _block_steps(loader, entry, live, wanted, most=most, descending=descending)
-    keys = known_keys(loader, entry, live).keys
-    return [(key if descending else successor(key), 1) for key in keys], 0
+        return _block_steps(loader, entry, live, search)
+    low: Any
+    high: Any
+    low, high = search.interval
+    keys = [
+        key
+        for key in known_keys(loader, entry, live).keys
+        if (low is None or key >= low) and (high is None or key < high)
+    ]
+    return [(key if search.descending else successor(key), 1) for key in keys], 0
 
 
 def _block_steps(
-    loader: SegmentLoader,
-    entry: SegmentEntry,
-    live: np.ndarray,
-    wanted: int,
-    *,
-    most: int,
-    descending: bool,
+    loader: SegmentLoader, entry: SegmentEntry, live: np.ndarray, search: _Search
 ) -> tuple[list[tuple[Any, int]], int]:
     """Return the steps of an exact segment: each block has a row in each unit of its set."""
     opened = loader.segment(entry)
-    numbers = range(len(opened.firsts))
+    ranges = RangeSet.from_intervals([search.interval], opened.physical, opened.footer.text)
+    numbers = ranges.row_groups(opened.firsts) if len(ranges) else []
     steps: list[tuple[Any, int]] = []
     total = read = 0
-    for number in reversed(numbers) if descending else numbers:
-        if total >= wanted or read == most:
+    for number in reversed(numbers) if search.descending else numbers:
+        if total >= search.wanted or read == search.most:
             break
         read += 1
         blocks = loader.row_group(opened, number)
         rows = chosen_units(live, blocks.offsets, blocks.ordinals)
         at = np.flatnonzero(rows)
-        at = at[::-1] if descending else at
-        at = at[: int(np.searchsorted(np.cumsum(rows[at]), wanted - total)) + 1]
+        if search.interval != (None, None) and len(at):
+            at = at[_inside(search.interval, *block_bounds(opened, number, blocks, at))]
+        at = at[::-1] if search.descending else at
+        at = at[: int(np.searchsorted(np.cumsum(rows[at]), search.wanted - total)) + 1]
         if not len(at):
             continue
         lows, highs = block_bounds(opened, number, blocks, at)
-        codes = (lows if descending else highs).to_pylist()
+        codes = (lows if search.descending else highs).to_pylist()
         for code, count in zip(codes, rows[at].tolist(), strict=True):
             # without a code above it, only everything holds the last block
             if code is not None:
                 steps.append((code, count))
         total += int(rows[at].sum())
     return steps, read
+
+
+def _inside(interval: Interval, lows: pa.Array, highs: pa.Array) -> np.ndarray:
+    """Return which blocks lie in an interval as a whole. A high end that is null has no bound."""
+    low, high = interval
+    inside = np.ones(len(lows), bool)
+    if low is not None and not _is_below_words(low):
+        if _is_above_words(low):
+            return ~inside
+        above = pc.greater_equal(lows, pa.scalar(low, lows.type))
+        inside &= above.to_numpy(zero_copy_only=False)
+    if high is not None and not _is_above_words(high):
+        if _is_below_words(high):
+            return np.zeros(len(lows), bool)
+        below = pc.less_equal(highs, pa.scalar(high, highs.type))
+        inside &= pc.fill_null(below, False).to_numpy(zero_copy_only=False)
+    return inside
+
+
+def _is_below_words(code: Any) -> bool:
+    """Return whether an integer is below all codes."""
+    return isinstance(code, int) and code < _WORDS.start
+
+
+def _is_above_words(code: Any) -> bool:
+    """Return whether an integer is above all codes."""
+    return isinstance(code, int) and code >= _WORDS.stop

@@ -52,12 +52,23 @@ class Driver:
 
     def children(self, module: str) -> list[int]:
         """Process ids of the children that run a module of Python."""
+        return [pid for pid, command in self._commands().items() if module in command]
+
+    def state(self) -> str:
+        """Return the children of the driver and the end of its log, for a failure's message."""
+        commands = [f"{pid} {command}" for pid, command in self._commands().items()]
+        lines = self.log.read_text("utf-8", "replace").splitlines()[-40:]
+        return "\n".join([f"driver {self.process.pid}, its children:", *commands, *lines])
+
+    def _commands(self) -> dict[int, str]:
+        """Return the command of each child of the driver, by its process id."""
+        # -ww: the whole command, whatever COLUMNS says
         listed = subprocess.run(
-            ["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True
+            ["ps", "-ww", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True
         )
         rows = [line.split(None, 2) for line in listed.stdout.splitlines()]
-        of_driver = (row for row in rows if int(row[1]) == self.process.pid)
-        return [int(row[0]) for row in of_driver if module in row[2]]
+        own = str(self.process.pid)
+        return {int(row[0]): " ".join(row[2:]) for row in rows if row[1] == own}
 
     def end(self) -> None:
         """End it, as its user would."""

@@ -8,7 +8,9 @@ import signal
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlparse
 
 import pytest
 from pyspark.errors import AnalysisException
@@ -28,7 +30,6 @@ from lakesieve.spark.versions.jar import own_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -37,6 +38,7 @@ PREDICATES = 6
 IDLE = 30
 """Seconds after which the process that runs statements ends."""
 KILLED = depth("KILLED", test=30, soak=100)
+CANCELLED = depth("CANCELLED", test=2, soak=50)
 
 
 @pytest.fixture(scope="module")
@@ -88,40 +90,62 @@ def test_same_answers(client: tuple[str, Any], relations: dict[str, str], form: 
 def test_statements(client: tuple[str, Any]) -> None:
     """Statements about indexes return the same rows and errors as in a Python driver."""
     kind, session = client
-    check_statements(session, f"lake.t.statements_{kind}")
+    check_statements(session, f"statements_{kind}")
 
 
-# an interruption between two jobs of the build comes too late, so a busy machine may end it whole
-@pytest.mark.soak
 def test_a_cancelled_statement(driver: Driver) -> None:
-    """A build ends when its client interrupts it, and leaves no index behind."""
-    address = f"sc://127.0.0.1:{driver.connect}"
-    busy: Any = ConnectSession.builder.remote(address).create()
-    session: Any = ConnectSession.builder.remote(address).create()
+    """A build ends when its client interrupts it, at any moment, and leaves no index behind."""
+    drawn = random.Random(CANCELLED)
+    session: Any = ConnectSession(f"sc://127.0.0.1:{driver.connect}")
     table = "lake.t.cancelled"
-    busy.sql(f"CREATE TABLE {table} USING iceberg AS SELECT id FROM range(0, 99, 1, 1)").collect()
+    session.sql(f"CREATE TABLE {table} USING iceberg AS SELECT id FROM range(99)").collect()
+    build = f"CREATE INDEX %s ON {table} USING lakesieve (id)"
     try:
-        # the process that runs statements is there
-        assert rows_of(session, f"SHOW INDEXES ON {table}") == []
-        with ThreadPoolExecutor(2) as pool:
-            # all cores are busy, so the build waits
-            sleep = "SELECT reflect('java.lang.Thread', 'sleep', 9000L) FROM range(0, 2, 1, 2)"
-            sleeping = pool.submit(lambda: busy.sql(sleep).collect())
-            time.sleep(2)
-            build = f"CREATE INDEX late ON {table} USING lakesieve (id)"
-            building = pool.submit(lambda: session.sql(build).collect())
-            until = time.monotonic() + 60
-            while not building.done() and time.monotonic() < until:
-                time.sleep(0.5)
-                session.interruptAll()
-            with pytest.raises(Exception, match=r"(?i)cancel|interrupt"):
-                building.result()
-            sleeping.result()
-        assert rows_of(busy, f"SHOW INDEXES ON {table}") == []
+        begun = time.monotonic()
+        (first,) = session.sql(build % "first").collect()
+        took = time.monotonic() - begun
+        # the first process stops before it gets the statement, so no job runs at that time
+        moments = [None, *(drawn.uniform(0, took) for _ in range(CANCELLED))]
+        for number, moment in enumerate(moments):
+            folder = Path(urlparse(first["location"]).path).with_name(f"late_{number}")
+            cancelled = _cancelled(driver, session, build % folder.name, moment, folder)
+            names = [row["name"] for row in rows_of(session, f"SHOW INDEXES ON {table}")]
+            assert cancelled or moment is not None
+            assert not (cancelled and folder.name in names), moment
     finally:
-        busy.sql(f"DROP TABLE {table}").collect()
-        busy.stop()
+        session.sql(f"DROP TABLE {table}").collect()
         session.stop()
+
+
+def _cancelled(
+    driver: Driver, session: Any, build: str, moment: float | None, folder: Path
+) -> bool:
+    """Run a build, and cancel it while the process that runs it stands still.
+
+    Returns:
+        Whether the build was cancelled before it had written all files of the index.
+    """
+    (process,) = driver.children(JOINED)
+    with ThreadPoolExecutor(1) as pool:
+        if moment is None:
+            os.kill(process, signal.SIGSTOP)
+        building = pool.submit(lambda: session.sql(build).collect())
+        if moment is not None:
+            time.sleep(moment)
+            os.kill(process, signal.SIGSTOP)
+        try:
+            is_written = (folder / "files").exists()
+            interrupted: list[str] = []
+            while not interrupted and not building.done():
+                interrupted = session.interruptAll()
+        finally:
+            os.kill(process, signal.SIGCONT)
+        if not interrupted:
+            building.result()
+            return False
+        with pytest.raises(Exception, match=r"(?i)cancel"):
+            building.result()
+    return not is_written
 
 
 @pytest.mark.soak
@@ -242,17 +266,18 @@ def _count(session: Any, query: str) -> int:
     return int(session.sql(query).collect()[0][0])
 
 
-def test_a_killed_driver(driver: Driver) -> None:
+def test_a_killed_driver(driver: Driver, relations: dict[str, str]) -> None:
     """The children of a killed driver end by themselves."""
-    children = driver.companions()
     session: Any = ConnectSession(f"sc://127.0.0.1:{driver.connect}")
+    _count(session, f"SELECT count(*) FROM {relations['iceberg']} WHERE l = 4726")
     with pytest.raises(AnalysisException, match="table-not-found"):
         rows_of(session, "SHOW INDEXES ON lake.t.nothing")
-    children += driver.children(JOINED)
-    assert len(children) == 2
+    companions, joined = driver.companions(), driver.children(JOINED)
+    assert companions, driver.state()
+    assert joined, driver.state()
     driver.process.kill()
     until = time.monotonic() + 5
-    while any(map(_runs, children)):
+    while any(map(_runs, [*companions, *joined])):
         assert time.monotonic() < until
         time.sleep(0.1)
 

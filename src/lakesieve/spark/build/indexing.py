@@ -73,7 +73,7 @@ def _add_portions(
             if isinstance(segments, Exception):
                 build.error = segments
             else:
-                _commit(build, segments, part, operation)
+                _commit(build, segments, part, operation, watch)
         rows += part.rows
         files += part.files.num_rows
 
@@ -97,9 +97,12 @@ def _written(
     return outcomes
 
 
-def _commit(build: IndexBuild, segments: WrittenSegments, part: Source, operation: str) -> None:
+def _commit(
+    build: IndexBuild, segments: WrittenSegments, part: Source, operation: str, watch: Watch
+) -> None:
     try:
         changes = segments.changes(build.store.storage, build.definition, part.version, operation)
+        watch.check()
         build.commit(changes, part)
     except Exception as error:  # noqa: BLE001 - it is the outcome of this index alone
         build.error = error

@@ -8,8 +8,10 @@ import uuid
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from lakesieve.errors import ErrorKind, LakesieveError
 from lakesieve.index.result import BuildProgress
 from lakesieve.spark.tables.jobs import own_jobs
+from lakesieve.spark.versions.jar import own_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,6 +79,7 @@ class Watch:
         callback: Callable[[BuildProgress], None] | None,
         description: str,
     ) -> None:
+        self._spark = spark
         self._context = spark.sparkContext
         self._jobs = own_jobs(spark, description)
         if callback is not None and not isinstance(callback, Onward):
@@ -103,12 +106,32 @@ class Watch:
         self._state = ("plan", before, portion)
 
     def phase(self, name: str) -> None:
-        """Begin a phase, whose jobs are counted from zero."""
+        """Begin a phase, whose jobs are counted from zero.
+
+        Raises:
+            LakesieveError: The SQL statement that runs the build was cancelled.
+        """
+        self.check()
         self._phases += 1
         self._state = (name, *self._state[1:])
         # without a callback, the jobs stay in the group of the caller, who may cancel it
         if self._callback is not None:
             self._context.setJobGroup(self._tag, self._description)
+
+    def check(self) -> None:
+        """Check that the SQL statement that runs the build, if any, was not cancelled.
+
+        Between two jobs, only this check stops a build.
+
+        Raises:
+            LakesieveError: The statement was cancelled.
+        """
+        if own_class(self._spark, "statements.RunningStatement").isCancelled():
+            raise LakesieveError(
+                "The statement was cancelled.",
+                kind=ErrorKind.CANCELLED,
+                hint="The data files that were being indexed are not in the index.",
+            )
 
     @property
     def _tag(self) -> str:

@@ -1,7 +1,9 @@
 package lakesieve.statements;
 
+import java.util.UUID;
 import java.util.function.BiFunction;
 import lakesieve.spark.ClassicSessions;
+import org.apache.spark.SparkContext;
 import org.apache.spark.sql.SparkSession;
 
 /** Runs statements in the Python process of the driver, or in one that joins the application. */
@@ -20,18 +22,27 @@ public final class StatementRunner {
   }
 
   /** Run a statement, and return its rows as JSON. */
-  static String run(SparkSession session, String statement) throws StatementException {
+  static String run(SparkSession session, String statement) throws Exception {
     Thread thread = Thread.currentThread();
     ClassLoader before = thread.getContextClassLoader();
     // the loaders of Thrift and Connect do not see the jars of the application
     thread.setContextClassLoader(ClassicSessions.jarLoader(session));
     try {
       BiFunction<SparkSession, String, String> inDriver = driver;
-      return inDriver == null
-          ? JoinedPython.run(session, statement)
-          : inDriver.apply(session, statement);
+      return inDriver == null ? runJoined(session, statement) : inDriver.apply(session, statement);
     } finally {
       thread.setContextClassLoader(before);
     }
+  }
+
+  private static String runJoined(SparkSession session, String statement) throws Exception {
+    SparkContext context = session.sparkContext();
+    String tag = "lakesieve-statement-" + UUID.randomUUID();
+    return RunningStatement.run(
+        () -> {
+          context.addJobTag(tag);
+          return JoinedPython.run(session, statement);
+        },
+        () -> context.cancelJobsWithTag(tag));
   }
 }

@@ -1,0 +1,157 @@
+"""Orders with conditions, by the protocol: files with one of the first rows are kept."""
+
+from __future__ import annotations
+
+import random
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests.depth import depth
+from tests.engines.tables import COLUMNS, index_of, rows
+from tests.planner.conditions import compared_with, drawn_condition, order_of, truth
+from tests.planner.engine import Engine, scan_of
+
+from lakesieve.planner import Planner
+from lakesieve.tables.opening import open_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from lakesieve.tables import TableReader
+
+FILES = 12
+ROWS = 8
+ORDERS = depth("PLANNER_ORDERS", test=120, soak=5000)
+INDEXES: tuple[tuple[str, ...], ...] = (
+    *((name,) for name in COLUMNS if name not in {"money", "data"}),
+    ("flag", "small"),
+    ("flag", "moment", "id"),
+    ("flag", "text"),
+    ("small", "flag", "money"),
+    ("text", "real"),
+    ("text", "data"),
+    ("data", "flag", "text", "day"),
+    ("money", "single"),
+)
+"""The key columns of each index."""
+
+Row = dict[str, Any]
+
+
+@pytest.fixture(scope="module", params=[0, 3])
+def table(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> TableReader:
+    """A table of drawn rows, with indexes of data files or row blocks that cover most files."""
+    drawn = random.Random(f"orders {request.param}")
+    folder = tmp_path_factory.mktemp("orders")
+    for number in range(FILES):
+        part = rows(drawn, drawn.choice([1, ROWS, 2 * ROWS]))
+        # days follow one another, so all rows of a file may fulfil a condition on the day
+        days = pa.array([date(2000, 1, 1 + number // 2)] * part.num_rows)
+        part = part.set_column(part.column_names.index("day"), "day", days)
+        pq.write_table(part, folder / f"{number}.parquet")
+    made = open_table(f"parquet:{folder}")
+    paths = made.live_files(made.version()).column("path").to_pylist()
+    for names in INDEXES:
+        uncovered = drawn.choice(paths)
+        index_of(
+            made,
+            names,
+            covers=lambda path, left=uncovered: path != left,  # type: ignore[misc]
+            rows_per_block=request.param,
+        )
+    return made
+
+
+def _equality(drawn: random.Random, name: str, held: list[Row]) -> dict[str, Any]:
+    """Draw a condition that allows a column one value."""
+    value = drawn.choice(held)[name]
+    if value is None:
+        return {"op": "isnull", "col": [name]}
+    return compared_with(drawn.choice(["=", "<=>", "in"]), name, value)
+
+
+def _condition(drawn: random.Random, index: tuple[str, ...], at: int, held: list[Row]) -> Any:
+    """Draw a condition that suits the order of a column of an index, and sometimes more."""
+    parts = [_equality(drawn, name, held) for name in index[:at]]
+    value = drawn.choice(held)[index[at]]
+    if drawn.random() < 0.3 and value is not None:
+        parts.append(compared_with(drawn.choice(["<", "<=", ">", ">="]), index[at], value))
+    if drawn.random() < 0.2:
+        parts.append({"op": "isnotnull", "col": [index[at]]})
+    if drawn.random() < 0.1:
+        parts.append({"op": "not", "arg": _equality(drawn, index[at], held)})
+    if drawn.random() < 0.3:
+        day = drawn.choice(held)["day"]
+        parts.append(compared_with(drawn.choice(["=", "<=", ">", ">="]), "day", day))
+    if drawn.random() < 0.2:
+        parts.append(drawn_condition(drawn, 1))
+    return {"op": "and", "args": parts}
+
+
+def _orders(drawn: random.Random, name: str) -> list[dict[str, Any]]:
+    """Draw the order of ``ORDER BY`` with ``LIMIT``, or those of ``max`` and ``min``."""
+    column = {"col": [name]}
+    if drawn.random() < 0.2:
+        ends = {"nulls_first": False, "limit": 1}
+        return [column | {"descending": way} | ends for way in (True, False)]
+    return [
+        column
+        | {
+            "descending": drawn.random() < 0.5,
+            "nulls_first": drawn.random() < 0.5,
+            "limit": drawn.choice([1, 1, 2, 3, 5, 20]),
+        }
+    ]
+
+
+def _first(order: dict[str, Any], found: Iterable[tuple[str, Row]]) -> set[str]:
+    """Return the files of the first rows of an order, ties with the last of them included."""
+    (name,) = order["col"]
+    values = [(path, row[name]) for path, row in found]
+    nulls = [(path, None) for path, value in values if value is None]
+    others = [(path, order_of(value)) for path, value in values if value is not None]
+    others.sort(key=lambda pair: pair[1], reverse=order["descending"])
+    ranked = [*nulls, *others] if order["nulls_first"] else [*others, *nulls]
+    last = [value for _, value in ranked[: order["limit"]]]
+    return {path for path, value in ranked if value in last}
+
+
+def test_files_of_the_first_rows_are_kept(table: TableReader) -> None:
+    """Whatever the condition, the order and the deletes, no file with a first row is left out."""
+    drawn = random.Random("orders with conditions")
+    engine = Engine(Planner().answer)
+    paths = table.live_files(table.version()).column("path").to_pylist()
+    held = {
+        path: pq.read_table(path.removeprefix("file:").partition("#")[0]).to_pylist()
+        for path in paths
+    }
+    every = [row for rows_of_file in held.values() for row in rows_of_file]
+    used = fewer = 0
+    for number in range(ORDERS):
+        index = drawn.choice(INDEXES)
+        at = drawn.randrange(len(index))
+        condition = _condition(drawn, index, at, every)
+        orders = _orders(drawn, index[at])
+        incomplete = set(drawn.sample(paths, drawn.choice([0, 0, 1, 4])))
+        returned = [
+            (path, row)
+            for path in paths
+            for row in held[path]
+            if path not in incomplete or drawn.random() < 0.5
+        ]
+        matching = [(path, row) for path, row in returned if truth(condition, row) is True]
+        scan = scan_of(table, condition)
+        first = scan | {"first_rows": {"orders": orders, "filtered": True}}
+
+        kept = engine.kept(first, paths, set(paths) - incomplete)
+
+        for order in orders:
+            assert _first(order, matching) <= kept, (number, condition, order)
+        without = engine.kept(scan, paths)
+        assert kept <= without
+        used += 1
+        fewer += len(kept) < len(without)
+    assert fewer > used / 10
