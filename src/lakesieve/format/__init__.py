@@ -19,6 +19,7 @@ from lakesieve.format.entries import (
     KeyExpression,
     SegmentEntry,
     SourceColumn,
+    tree_identity,
 )
 from lakesieve.format.segment import (
     RowGroup,
@@ -54,5 +55,6 @@ __all__ = [
     "encode_segment",
     "pack",
     "read_origin",
+    "tree_identity",
     "unpack",
 ]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError, UnsupportedError
 from lakesieve.format import IndexDefinition, KeyColumn
-from lakesieve.index.expressions import expression_column
+from lakesieve.index.expressions import expression_columns
 from lakesieve.sieve import MAX_COLUMNS, Budget
 from lakesieve.store import CompactionPolicy
 from lakesieve.tables.names import parse_path
@@ -141,8 +141,9 @@ def _not_indexable(what: str, column: Column) -> UnsupportedError:
         f"{what} of type {column.type} cannot be indexed.",
         kind=ErrorKind.UNSUPPORTED_TYPE,
         hint="Columns and struct fields of booleans, numbers, dates, timestamps, strings, UUIDs "
-        "and bytes can be indexed. Maps, structs and variants cannot be indexed. The elements of a "
-        "list can be indexed with elements(tags), if tags is its name.",
+        "and bytes can be indexed. Structs and variants cannot be indexed. The elements of a list "
+        "can be indexed with elements(tags), if tags is its name, and the entries of a map with "
+        "entries(attributes).",
     )
 
 
@@ -233,7 +234,7 @@ def indexed_columns(
     columns = table.columns(version)
     if definition.expression is not None:
         try:
-            return (expression_column(definition, columns),)
+            return expression_columns(definition, columns)
         except UnsupportedError:
             if strict:
                 raise

@@ -14,7 +14,7 @@ from lakesieve.index.definition import type_by_name
 from lakesieve.index.expression_conditions import Expressions
 from lakesieve.index.expressions import changed_source
 from lakesieve.index.judged_files import KeepLeaf, KeepNode, KeepTree, keeps_all
-from lakesieve.index.key_filters import UsableIndex, on_keys
+from lakesieve.index.key_filters import EntryKey, UsableIndex, on_keys
 from lakesieve.index.reasons import READ_FAILURES, Reason, ReasonCode, broken_index
 from lakesieve.index.row_ranges import Candidates
 from lakesieve.predicate import (
@@ -110,7 +110,7 @@ def plan(
         row_filter = all_of([row_filter, first_rows])
     truth = all_of([row_filter, *of_keys])
     unknown = _unknown_parts(bound)
-    found = keep_tree(truth, usable, unknown=unknown, visit=visit)
+    found = keep_tree(truth, usable, unknown=unknown, entries=expressions.entries, visit=visit)
     if not found.skips and unknown and _is_without_value(truth):
         # Spark adds IS NOT NULL to conditions such as abs(k) = 9, which alone an index answers
         found = _reading_all([_no_predicate(usable, unknown)])
@@ -228,6 +228,7 @@ def keep_tree(
     indexes: Sequence[UsableIndex],
     *,
     unknown: Sequence[str] = (),
+    entries: Mapping[int, EntryKey] | None = None,
     visit: Callable[[OpenedIndex | None], None] = lambda _: None,
 ) -> KeepTree:
     """Evaluate a predicate on all files that its indexes cover.
@@ -238,9 +239,10 @@ def keep_tree(
         truth: Where the predicate is true, leaves by field id.
         indexes: The indexes that fit the table.
         unknown: Parts of the predicate that are not understood, for the reason.
+        entries: The fields that are the value of an entry of a map.
         visit: Called with each index before it is read, and with ``None`` after all were.
     """
-    by_keys = on_keys(truth, indexes)
+    by_keys = on_keys(truth, indexes, entries=entries)
     leaves = _leaves(by_keys)
     # where nothing can match, whatever an index has seen is skipped
     everyone = isinstance(by_keys, AlwaysFalse)
@@ -291,7 +293,7 @@ def _no_predicate(indexes: Sequence[UsableIndex], unknown: Sequence[str]) -> Rea
     """Return why no index answers: parts of the predicate that name an indexed column, if any."""
     if not indexes:
         return Reason(code=ReasonCode.NO_INDEX, detail="")
-    names = sorted({usable.columns[0].name for usable in indexes})
+    names = sorted({usable.index.definition.keys[0] for usable in indexes})
     of_columns = {u.columns[0].name for u in indexes if u.index.definition.expression is None}
     details = []
     for name in (name for name in names if name in of_columns):

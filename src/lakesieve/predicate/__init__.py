@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from lakesieve.predicate.bind import ColumnType, Condition, bind
+from lakesieve.predicate.bind import AskedKey, ColumnType, Condition, bind
 from lakesieve.predicate.expression import Expr
-from lakesieve.predicate.protocol import ELEMENTS, condition_of
+from lakesieve.predicate.protocol import ELEMENTS, ENTRIES, condition_of
 from lakesieve.predicate.ranges import Ranges
 from lakesieve.predicate.row_filter import (
     AllOf,
@@ -18,14 +18,16 @@ from lakesieve.predicate.row_filter import (
     any_of,
     rows_where,
 )
-from lakesieve.predicate.sql_text import list_of_elements, to_sql, value_text
+from lakesieve.predicate.sql_text import literal_sql, source_of_many, to_sql, value_text
 
 __all__ = [
     "ELEMENTS",
+    "ENTRIES",
     "AllOf",
     "AlwaysFalse",
     "AlwaysTrue",
     "AnyOf",
+    "AskedKey",
     "ColumnRanges",
     "ColumnType",
     "Condition",
@@ -37,8 +39,9 @@ __all__ = [
     "any_of",
     "bind",
     "condition_of",
-    "list_of_elements",
+    "literal_sql",
     "rows_where",
+    "source_of_many",
     "to_sql",
     "value_text",
 ]

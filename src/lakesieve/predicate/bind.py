@@ -52,6 +52,10 @@ class ColumnType:
         return KeyType(kind=self.kind, scale=self.scale, precision=self.precision)
 
 
+AskedKey = tuple[str, Literal | None]
+"""A key of an index in a condition: its tree, and the key of an entry, if it is one's value."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
     """A bound leaf: the values of a field or expression that make it true, and that make it false.
@@ -66,7 +70,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ElementCondition:
-    """A bound condition that is true if some element of a list meets another condition.
+    """A bound condition that is true if some element or some key of a map meets another condition.
 
     It says nothing of the rows for which it is not true: they may be false or null.
     """
@@ -96,11 +100,11 @@ def bind(
     *,
     timezone: str = "UTC",
     strict: bool,
-    expressions: Mapping[str, ColumnType] | None = None,
+    expressions: Mapping[AskedKey, ColumnType] | None = None,
 ) -> BoundExpr:
     """Bind a predicate to a table's columns.
 
-    ``expressions`` are the expressions that are keys of indexes, by the tree of the condition. If
+    ``expressions`` are the expressions that are keys of indexes, as the condition has them. If
     ``strict``, an unknown column raises ``NotFoundError`` and an impossible literal raises
     ``InvalidInputError``. Otherwise the condition becomes ``Unknown``.
     """
@@ -112,7 +116,7 @@ class _Binder:
         self,
         columns: Mapping[tuple[str, ...], ColumnType],
         timezone: str,
-        expressions: Mapping[str, ColumnType],
+        expressions: Mapping[AskedKey, ColumnType],
         *,
         strict: bool,
     ) -> None:
@@ -157,7 +161,7 @@ class _Binder:
             return Unknown(text=f"{'.'.join(expr.column)} ({unclear.text})")
 
     def _on_expression(self, expr: OnExpression) -> BoundExpr:
-        value = self._expressions.get(expr.tree)
+        value = self._expressions.get((expr.tree, expr.entry))
         if value is None:
             return Unknown(text=expr.text)
         try:
@@ -166,7 +170,7 @@ class _Binder:
             return Unknown(text=expr.text)
 
     def _on_elements(self, expr: OnElements) -> BoundExpr:
-        value = self._expressions.get(expr.tree)
+        value = self._expressions.get((expr.tree, None))
         if value is None:
             return Unknown(text=expr.text)
         # an element has no other columns and no keys of its own

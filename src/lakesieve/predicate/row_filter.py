@@ -38,7 +38,7 @@ class ColumnRanges:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ElementRanges:
-    """Accepts rows with at least one element of a list, or one key of many, in ``ranges``.
+    """Accepts rows with at least one element of a list, or one key of a map, in ``ranges``.
 
     Two such filters are both true if two elements lie in two disjoint ranges. So an AND of them is
     never a filter on the intersection of their ranges.

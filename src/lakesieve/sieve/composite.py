@@ -66,20 +66,19 @@ def keys_of_rows(
 
     Args:
         key_types: The types of the key columns.
-        columns: The key columns. If ``has_many``, the only one has lists of keys.
+        columns: The key columns. If ``has_many``, they have lists of equal lengths.
         has_many: Whether a row has zero, one or many keys: the elements of its list that are no
-            nulls.
+            nulls, or the composite keys of the elements of its lists at the same place.
 
     Returns:
         Key codes without nulls; and for each key the number of its row, ascending, int64, or
         ``None`` if each row has one key.
     """
     if has_many:
-        lists = columns[0]
         # a null list has no elements, whatever its offsets say
-        codes = encode_keys(key_types[0], pc.list_flatten(lists))
-        lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy()
-        rows = np.repeat(np.arange(len(lists)), lengths)
+        codes = encode_rows(key_types, [pc.list_flatten(lists) for lists in columns])
+        lengths = pc.fill_null(pc.list_value_length(columns[0]), 0).to_numpy()
+        rows = np.repeat(np.arange(len(columns[0])), lengths)
     else:
         codes, rows = encode_rows(key_types, columns), None
     if not codes.null_count:

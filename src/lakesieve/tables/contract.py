@@ -26,13 +26,14 @@ class Column:
     precision: int = 18  # for decimals: total number of digits
     refusal: str = ""  # why it cannot be a key although its type could be one; else empty
     elements: str = "other"  # only for a list: the key kind of its elements, or `"other"`
+    entries: str = "other"  # only for a map: the key kind of its values, or `"other"`
     # only for an expression, whose path is its SQL text: the expression, and the columns it reads
     expression: KeyExpression | None = None
     sources: tuple[Column, ...] = ()
 
     @property
     def has_many(self) -> bool:
-        """True if a row has zero, one or many of these keys: the elements of a list."""
+        """True if a row has zero, one or many of these keys, as the elements of a list are."""
         return self.expression is not None and self.expression.has_many
 
 

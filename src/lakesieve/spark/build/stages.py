@@ -61,7 +61,7 @@ class IndexTask:
     Args:
         columns: Positions of its key columns among the columns that are read.
         key_types: Types of the key columns.
-        has_many: Whether a row has zero, one or many keys: the elements of a list.
+        has_many: Whether a row has zero, one or many keys, as :func:`keys_of_rows` takes them.
         boundaries: First key code of every bucket except the first, ascending.
         first_bucket: Number of its first bucket. Other indexes have the buckets before and after.
         storage: The storage for its segments; ``None`` if none are written.

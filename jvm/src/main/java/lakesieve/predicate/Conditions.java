@@ -213,7 +213,7 @@ public final class Conditions {
   }
 
   private static boolean isSameType(Expression a, Expression b) {
-    return a.dataType().simpleString().equals(b.dataType().simpleString());
+    return LeafColumns.isSame(a.dataType(), b.dataType());
   }
 
   private static Map<String, Object> constant(Object value) {
@@ -230,7 +230,8 @@ public final class Conditions {
   private Map<String, Object> operand(Expression e, Expression whole) {
     List<String> path = columns.path(e);
     if (path != null) return Map.of("col", path);
-    List<Object> tree = ExpressionTree.ofCondition(LeafColumns.unwrapped(e), columns);
+    List<Object> tree = MapEntries.ofValue(LeafColumns.unwrapped(e), columns);
+    if (tree == null) tree = ExpressionTree.ofCondition(LeafColumns.unwrapped(e), columns);
     return tree == null ? null : Map.of("expr", Map.of("tree", tree, "text", text(whole)));
   }
 
