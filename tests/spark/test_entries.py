@@ -76,8 +76,11 @@ def _drawn_rows(
 
 def _leaf(drawn: random.Random, names: Sequence[str]) -> str:
     name = drawn.choice(names)
-    (_, keys), (kind, values) = _MAPS[name]
+    (key_type, keys), (kind, values) = _MAPS[name]
     key, other = (drawn.choice(keys) for _ in range(2))
+    if key_type.startswith("DECIMAL"):
+        # Spark converts no decimals here
+        key, other = (f"CAST({text} AS {key_type})" for text in (key, other))
     a, b, c = (drawn.choice(values) for _ in range(3))
     value = drawn.choice([f"{name}[{key}]", f"element_at({name}, {key})"])
     value = drawn.choice([value, value, f"try_element_at({name}, {key})"])

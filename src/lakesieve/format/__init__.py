@@ -13,6 +13,7 @@ from lakesieve.format.catalogue import (
 from lakesieve.format.commits import Checkpoint, Commit
 from lakesieve.format.documents import FORMAT_VERSION, MAX_DOCUMENT_BYTES, pack, unpack
 from lakesieve.format.entries import (
+    WORDS_KIND,
     CatalogueEntry,
     IndexDefinition,
     KeyColumn,
@@ -35,6 +36,7 @@ __all__ = [
     "DATA_FILE",
     "FORMAT_VERSION",
     "MAX_DOCUMENT_BYTES",
+    "WORDS_KIND",
     "CatalogueEntry",
     "Checkpoint",
     "Commit",

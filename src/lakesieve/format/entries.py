@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from lakesieve.defaults import ABSENT_HITS, COMPACTION
 from lakesieve.errors import ErrorKind, IndexFormatError
 from lakesieve.format.units import DATA_FILE, Unit
+from lakesieve.sieve import KeysOfRow
 
 if TYPE_CHECKING:
     from lakesieve.sieve import Code
@@ -31,11 +32,25 @@ ELEMENTS_KIND = "sieve-elements"
 ENTRIES_KIND = "sieve-entries"
 """The kind of an index whose keys are the entries of a map. Earlier versions refuse it."""
 
-KINDS_OF_INDEXES = (INDEX_KIND, ROWS_KIND, EXPRESSION_KIND, ELEMENTS_KIND, ENTRIES_KIND)
+WORDS_KIND = "sieve-words"
+"""The kind of an index whose keys are the words of a text. Earlier versions refuse it."""
+
+KINDS_OF_INDEXES = (
+    INDEX_KIND,
+    ROWS_KIND,
+    EXPRESSION_KIND,
+    ELEMENTS_KIND,
+    ENTRIES_KIND,
+    WORDS_KIND,
+)
 """All kinds that this version reads."""
 
 # what begins the tree of a key of which a row may have many, and no other tree
-_OF_MANY = {'["elements",': ELEMENTS_KIND, '["entries",': ENTRIES_KIND}
+_OF_MANY = {
+    '["elements",': ELEMENTS_KIND,
+    '["entries",': ENTRIES_KIND,
+    '["words",': WORDS_KIND,
+}
 _SEGMENT = re.compile(r"segments/[0-9a-f]{40}\.sieve")
 _CATALOGUE = re.compile(r"files/[0-9a-f]{40}\.parquet")
 
@@ -84,7 +99,7 @@ class SourceColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyExpression:
-    """An expression over columns, the elements of a list or the entries of a map, as keys.
+    """An expression over columns as keys, or elements of a list, entries of a map, words of a text.
 
     Args:
         sql: The expression as the user wrote it.
@@ -109,9 +124,15 @@ class KeyExpression:
         return next(begins, EXPRESSION_KIND)
 
     @property
+    def keys_of_row(self) -> KeysOfRow:
+        """How the keys of a row follow from the values that are read."""
+        others = {EXPRESSION_KIND: KeysOfRow.ONE, WORDS_KIND: KeysOfRow.WORDS}
+        return others.get(self.kind, KeysOfRow.LISTS)
+
+    @property
     def has_many(self) -> bool:
-        """True if a row has zero, one or many keys: elements of a list or entries of a map."""
-        return self.kind != EXPRESSION_KIND
+        """True if a row has zero, one or many keys: elements, entries or words."""
+        return self.keys_of_row is not KeysOfRow.ONE
 
     @property
     def field_ids(self) -> tuple[int, ...]:
@@ -180,6 +201,11 @@ class IndexDefinition:
         """The types of the keys."""
         types = tuple(column.type for column in self.columns)
         return (f"map<{','.join(types)}>",) if self.kind == ENTRIES_KIND else types
+
+    @property
+    def has_whole_keys(self) -> bool:
+        """True if every key is the separator of a block, so that all keys can be read."""
+        return self.kind == WORDS_KIND
 
     @property
     def unit(self) -> Unit:

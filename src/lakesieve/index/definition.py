@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError, UnsupportedError
-from lakesieve.format import IndexDefinition, KeyColumn
+from lakesieve.format import WORDS_KIND, IndexDefinition, KeyColumn
 from lakesieve.index.expressions import expression_columns
 from lakesieve.sieve import MAX_COLUMNS, Budget
 from lakesieve.store import CompactionPolicy
@@ -178,6 +178,14 @@ def define(
             hint="Give a number above 0 and up to 1, such as 1/256.",
         )
     CompactionPolicy.parse(compaction)
+    expression = columns[0].expression
+    if budget is not None and expression is not None and expression.kind == WORDS_KIND:
+        raise UnsupportedError(
+            f"An index on {expression.sql} cannot have a budget.",
+            kind=ErrorKind.UNSUPPORTED_TYPE,
+            hint="Its keys are kept whole, because they are searched for parts of words. Leave "
+            "out the budget.",
+        )
     keys = tuple(
         KeyColumn(
             field_id=column.field_id,
@@ -200,7 +208,7 @@ def define(
         absent_hits=float(absent_hits),
         compaction=compaction,
         rows_per_block=rows_per_block,
-        expression=columns[0].expression,
+        expression=expression,
     )
 
 

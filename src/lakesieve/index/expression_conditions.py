@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
-from lakesieve.format import tree_identity
+from lakesieve.format import WORDS_KIND, tree_identity
 from lakesieve.index.expressions import (
     UnknownColumnError,
     differing_session,
@@ -16,7 +16,7 @@ from lakesieve.index.expressions import (
 from lakesieve.index.key_filters import EntryKey
 from lakesieve.index.reasons import Reason, ReasonCode
 from lakesieve.predicate import ColumnType, literal_sql, source_of_many
-from lakesieve.predicate.expression import And, Not, OnElements, OnExpression, Or
+from lakesieve.predicate.expression import And, Not, OnElements, OnExpression, OnText, Or
 from lakesieve.predicate.literals import code_of
 from lakesieve.sieve import component_code
 
@@ -40,12 +40,14 @@ class Expressions:
             the values of entries in the condition.
         entries: For each value of an entry by its field id, the part of the index's keys that
             stands for the key of the entry.
+        words: The field ids of words that are keys, by the field ids of their texts.
         reasons: Why other indexes on an expression of the condition are not used.
     """
 
     types: Mapping[AskedKey, ColumnType]
     by_text: Mapping[str, ColumnType]
     entries: Mapping[int, EntryKey]
+    words: Mapping[int, int]
     reasons: tuple[Reason, ...]
 
     @classmethod
@@ -83,7 +85,14 @@ class Expressions:
                     text, types[asked], key = found
                     by_text[text] = types[asked]
                     entries[types[asked].field_id] = key
-        return cls(types=types, by_text=by_text, entries=entries, reasons=tuple(reasons))
+        words = {
+            one.expression.columns[0].field_id: one.expression.field_id
+            for one in definitions.values()
+            if one.expression is not None and one.expression.kind == WORDS_KIND
+        }
+        return cls(
+            types=types, by_text=by_text, entries=entries, words=words, reasons=tuple(reasons)
+        )
 
 
 def _type(key: KeyColumn) -> ColumnType:
@@ -133,6 +142,8 @@ def _asked(condition: Expr) -> Iterator[AskedKey]:
                 yield from _asked(arg)
         case Not():
             yield from _asked(condition.arg)
+        case OnText():
+            yield from _asked(condition.otherwise)
         case OnElements():
             yield condition.tree, None
         case OnExpression():

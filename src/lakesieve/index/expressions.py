@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakesieve.errors import ErrorKind, UnsupportedError
 from lakesieve.format import KeyColumn, KeyExpression, SourceColumn
-from lakesieve.predicate import ELEMENTS, ENTRIES, source_of_many
+from lakesieve.predicate import ELEMENTS, ENTRIES, WORDS, source_of_many
 from lakesieve.tables import Column
 
 if TYPE_CHECKING:
@@ -51,6 +51,8 @@ def stored_tree(
     def is_key(column: Column) -> bool:
         if begin == ELEMENTS:
             return column.elements != "other"
+        if begin == WORDS:
+            return column.kind == "string"
         return (column.entries if begin == ENTRIES else column.kind) != "other"
 
     def written(node: Any) -> Any:
@@ -226,7 +228,7 @@ def refuse_many_keys(definition: IndexDefinition, what: str) -> None:
     """Refuse what an index cannot do if a row may have many keys.
 
     Raises:
-        UnsupportedError: The keys are the elements of a list or the entries of a map.
+        UnsupportedError: The keys are elements, entries or words.
     """
     if definition.expression is not None and definition.expression.has_many:
         raise UnsupportedError(

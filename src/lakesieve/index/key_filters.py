@@ -17,6 +17,7 @@ from lakesieve.predicate import (
     AnyOf,
     ColumnRanges,
     ElementRanges,
+    KeysWith,
     Ranges,
     all_of,
     any_of,
@@ -134,8 +135,8 @@ def _on_keys(
     match rows:
         case ColumnRanges():
             return _leaves(indexes, {rows.field_id: rows.ranges}, ranges_above, room)
-        case ElementRanges():
-            return _of_elements(indexes, rows)
+        case ElementRanges() | KeysWith():
+            return _of_many(indexes, rows)
         case AllOf():
             columns = [arg for arg in rows.args if isinstance(arg, ColumnRanges)]
             by_field = {arg.field_id: arg.ranges for arg in columns}
@@ -151,14 +152,14 @@ def _on_keys(
             return rows
 
 
-def _of_elements(indexes: Sequence[UsableIndex], rows: ElementRanges) -> RowFilter:
-    """Return a filter on the keys of each index that has the elements or entries as its keys."""
+def _of_many(indexes: Sequence[UsableIndex], rows: ElementRanges | KeysWith) -> RowFilter:
+    """Return a filter on the keys of each index that has the elements, entries or words as keys."""
     numbers = (
         number
         for number, usable in enumerate(indexes)
         if usable.has_many and usable.columns[0].field_id == rows.field_id
     )
-    return all_of([ElementRanges(field_id=number, ranges=rows.ranges) for number in numbers])
+    return all_of([replace(rows, field_id=number) for number in numbers])
 
 
 def _leaves(

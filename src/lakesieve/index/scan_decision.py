@@ -24,6 +24,7 @@ from lakesieve.predicate import (
     ColumnRanges,
     ColumnType,
     ElementRanges,
+    KeysWith,
     Ranges,
     all_of,
     bind,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from lakesieve.tables import Column
 
 
-_Leaf = ColumnRanges | ElementRanges
+_Leaf = ColumnRanges | ElementRanges | KeysWith
 # parts of a predicate that a reason quotes
 _SHOWN = 3
 _ANYTHING = KeepNode(every=True, args=())
@@ -102,7 +103,14 @@ def plan(
     )
     expressions = Expressions.of(expression, usable, columns)
     bound, *bound_keys = (
-        bind(condition, types, timezone=timezone, strict=strict, expressions=expressions.types)
+        bind(
+            condition,
+            types,
+            timezone=timezone,
+            strict=strict,
+            expressions=expressions.types,
+            words=expressions.words,
+        )
         for condition in (expression, *keys)
     )
     row_filter, *of_keys = (rows_where(condition) for condition in (bound, *bound_keys))
@@ -256,7 +264,7 @@ def keep_tree(
         visit(index)
         try:
             index.check()
-            found = [index.may_match(leaf.ranges) for leaf in own]
+            found = [_answer(index, leaf) for leaf in own]
         except READ_FAILURES as error:
             reasons.append(broken_index(index.definition.name, error))
             continue
@@ -277,16 +285,24 @@ def keep_tree(
     return KeepTree(indexes=tuple(used), keep=keep, used=names, reasons=tuple(reasons))
 
 
+def _answer(index: OpenedIndex, leaf: _Leaf) -> Candidates | None:
+    if isinstance(leaf, KeysWith):
+        return index.may_contain(leaf.part, at_end=leaf.at_end)
+    return index.may_match(leaf.ranges)
+
+
 def _reading_all(reasons: Iterable[Reason]) -> KeepTree:
     return KeepTree(indexes=(), keep=_ANYTHING, used=(), reasons=tuple(reasons))
 
 
 def _too_large(index: OpenedIndex, leaves: Iterable[_Leaf]) -> Reason:
-    ranges = sum(len(leaf.ranges.intervals) for leaf in leaves)
-    return Reason(
-        code=ReasonCode.LOOK_UP_TOO_LARGE,
-        detail=f"{ranges} range{'' if ranges == 1 else 's'} of keys in {index.definition.name}",
-    )
+    every = list(leaves)
+    ranges = sum(len(leaf.ranges.intervals) for leaf in every if not isinstance(leaf, KeysWith))
+    name = index.definition.name
+    detail = f"{ranges} range{'' if ranges == 1 else 's'} of keys in {name}"
+    if any(isinstance(leaf, KeysWith) for leaf in every):
+        detail = f"all keys of {name}, to find those with some letters inside"
+    return Reason(code=ReasonCode.LOOK_UP_TOO_LARGE, detail=detail)
 
 
 def _no_predicate(indexes: Sequence[UsableIndex], unknown: Sequence[str]) -> Reason:
@@ -310,7 +326,7 @@ def _no_predicate(indexes: Sequence[UsableIndex], unknown: Sequence[str]) -> Rea
 
 def _leaves(rows: RowFilter) -> set[_Leaf]:
     match rows:
-        case ColumnRanges() | ElementRanges():
+        case ColumnRanges() | ElementRanges() | KeysWith():
             return {rows}
         case AllOf() | AnyOf():
             return set().union(*map(_leaves, rows.args))
@@ -322,7 +338,7 @@ def _keep(rows: RowFilter, answers: Mapping[_Leaf, KeepLeaf]) -> KeepLeaf | Keep
     match rows:
         case AlwaysFalse():
             return _NOTHING
-        case ColumnRanges() | ElementRanges():
+        case ColumnRanges() | ElementRanges() | KeysWith():
             return answers.get(rows, _ANYTHING)
         case AllOf() | AnyOf():
             args = [_keep(arg, answers) for arg in rows.args]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lakesieve.predicate.bind import AskedKey, ColumnType, Condition, bind
 from lakesieve.predicate.expression import Expr
-from lakesieve.predicate.protocol import ELEMENTS, ENTRIES, condition_of
+from lakesieve.predicate.protocol import ELEMENTS, ENTRIES, WORDS, condition_of
 from lakesieve.predicate.ranges import Ranges
 from lakesieve.predicate.row_filter import (
     AllOf,
@@ -13,6 +13,7 @@ from lakesieve.predicate.row_filter import (
     AnyOf,
     ColumnRanges,
     ElementRanges,
+    KeysWith,
     RowFilter,
     all_of,
     any_of,
@@ -23,6 +24,7 @@ from lakesieve.predicate.sql_text import literal_sql, source_of_many, to_sql, va
 __all__ = [
     "ELEMENTS",
     "ENTRIES",
+    "WORDS",
     "AllOf",
     "AlwaysFalse",
     "AlwaysTrue",
@@ -33,6 +35,7 @@ __all__ = [
     "Condition",
     "ElementRanges",
     "Expr",
+    "KeysWith",
     "Ranges",
     "RowFilter",
     "all_of",

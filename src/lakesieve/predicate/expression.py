@@ -106,6 +106,33 @@ class OnElements:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TextPattern:
+    """Constant parts that a text has in this order, with anything between them.
+
+    Args:
+        parts: Bytes, at least one part, none empty.
+        begins: Whether the text begins with the first part.
+        ends: Whether the text ends with the last part.
+    """
+
+    parts: tuple[bytes, ...]
+    begins: bool
+    ends: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnText:
+    """A condition that is true only of texts with a pattern, such as ``message LIKE '%failed%'``.
+
+    The pattern may fit more texts.
+    """
+
+    column: tuple[str, ...]
+    pattern: TextPattern
+    otherwise: Expr  # the condition itself, as it is known without the pattern
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Constant:
     """TRUE, FALSE or NULL."""
 
@@ -155,6 +182,7 @@ Expr = (
     | NullSafeEqual
     | OnElements
     | OnExpression
+    | OnText
     | StartsWith
     | Constant
     | Unknown

@@ -29,8 +29,10 @@ from lakesieve.predicate.expression import (
     NullSafeEqual,
     OnElements,
     OnExpression,
+    OnText,
     Or,
     StartsWith,
+    TextPattern,
     Unknown,
 )
 from lakesieve.predicate.literals import float_code
@@ -52,6 +54,7 @@ _FIELDS = {
     "keys": {"op", "col", "type", "scale", "count", "values", "lengths"},
     **dict.fromkeys(("=", "<=>", "<", "<=", ">", ">="), _COMPARED),
 }
+_OF_TEXT = {"op", "col", "parts", "begins", "ends", "otherwise"}
 # the fields of an expression, which may stand in the place of the column
 _EXPRESSION = {"tree", "text"}
 ELEMENTS = "elements"
@@ -62,6 +65,9 @@ ENTRIES = "entries"
 
 In the tree of the value of one entry, such as ``m['k']``, the key is the third part.
 """
+
+WORDS = "words"
+"""Begins the tree of the words of a text. The text is the only other part."""
 
 # stands for the value of an expression, where conditions have the path of a column
 _VALUE = "value"
@@ -85,6 +91,8 @@ def _node(document: Any, depth: int) -> Expr:
     op = document["op"]
     if op == "any":
         return _on_elements(document, depth)
+    if op == "text":
+        return _on_text(document, depth)
     if "expr" in document:
         return _on_expression(document, depth)
     if not document.keys() <= _FIELDS[op]:
@@ -119,6 +127,31 @@ def _on_elements(document: dict[str, Any], depth: int) -> Expr:
     return OnElements(tree=tree, text=text, condition=_node(document["arg"], depth + 1))
 
 
+def _on_text(document: dict[str, Any], depth: int) -> Expr:
+    """Read a condition on parts of a text. If the parts are odd, the condition itself is left."""
+    otherwise = _node(document["otherwise"], depth + 1)
+    try:
+        pattern = TextPattern(
+            parts=tuple(_bytes(part) for part in _list(document["parts"])),
+            begins=document["begins"],
+            ends=document["ends"],
+        )
+        column = _column(document["col"])
+        is_odd = not pattern.parts or not all(pattern.parts) or set(document) != _OF_TEXT
+        if is_odd or not all(isinstance(flag, bool) for flag in (pattern.begins, pattern.ends)):
+            raise OddError
+    except (OddError, LookupError, ValueError):
+        return otherwise
+    return OnText(column=column, pattern=pattern, otherwise=otherwise)
+
+
+def _column(document: Any) -> tuple[str, ...]:
+    column = tuple(_list(document))
+    if not column or not all(isinstance(part, str) for part in column):
+        raise OddError
+    return column
+
+
 def _tree(expression: dict[str, Any], *, of_many: bool) -> tuple[str, str, Literal | None]:
     """Return the tree of an expression as JSON, and the text of the condition on it.
 
@@ -150,9 +183,7 @@ def _leaf(op: str, document: dict[str, Any]) -> Expr:
         return Constant(value=value)
     if op == "unknown":
         return Unknown(text=str(document["text"]))
-    column = tuple(_list(document["col"]))
-    if not column or not all(isinstance(part, str) for part in column):
-        raise OddError
+    column = _column(document["col"])
     match op:
         case "isnull":
             return IsNull(column=column)

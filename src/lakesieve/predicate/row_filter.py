@@ -8,14 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lakesieve.predicate.bind import Condition, ElementCondition
+from lakesieve.predicate.bind import Condition, ElementCondition, TextCondition
 from lakesieve.predicate.expression import And, Constant, Not, Or
 from lakesieve.predicate.ranges import Ranges
+from lakesieve.predicate.text_words import words_of_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lakesieve.predicate.bind import BoundExpr
+    from lakesieve.predicate.expression import TextPattern
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +51,15 @@ class ElementRanges:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KeysWith:
+    """Accepts rows with at least one key of many that contains some bytes."""
+
+    field_id: int
+    part: bytes
+    at_end: bool  # whether the key ends with these bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AllOf:
     """Accepts the rows that every filter accepts."""
 
@@ -62,7 +73,7 @@ class AnyOf:
     args: tuple[RowFilter, ...]
 
 
-RowFilter = AllOf | AnyOf | ColumnRanges | ElementRanges | AlwaysTrue | AlwaysFalse
+RowFilter = AllOf | AnyOf | ColumnRanges | ElementRanges | KeysWith | AlwaysTrue | AlwaysFalse
 
 
 def rows_where(expr: BoundExpr, *, negated: bool = False) -> RowFilter:
@@ -82,8 +93,22 @@ def rows_where(expr: BoundExpr, *, negated: bool = False) -> RowFilter:
             return AlwaysTrue() if expr.value is (not negated) else AlwaysFalse()
         case ElementCondition() if not negated:
             return _some_element(expr.field_id, rows_where(expr.element))
+        case TextCondition() if negated:
+            return rows_where(expr.condition, negated=True)
+        case TextCondition():
+            of_words = any_of([_with_words(expr.field_id, pattern) for pattern in expr.patterns])
+            return all_of([rows_where(expr.condition), of_words])
         case _:
             return AlwaysTrue()
+
+
+def _with_words(field_id: int, pattern: TextPattern) -> RowFilter:
+    """Return a filter on words that accepts every row whose text has a pattern."""
+    ranges, part = words_of_pattern(pattern)
+    filters: list[RowFilter] = [ElementRanges(field_id=field_id, ranges=one) for one in ranges]
+    if part is not None:
+        filters.append(KeysWith(field_id=field_id, part=part.text, at_end=part.at_end))
+    return all_of(filters)
 
 
 def _leaf(field_id: int, ranges: Ranges) -> RowFilter:

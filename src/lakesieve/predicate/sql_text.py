@@ -17,6 +17,7 @@ from lakesieve.predicate.row_filter import (
     AlwaysTrue,
     ColumnRanges,
     ElementRanges,
+    KeysWith,
     RowFilter,
 )
 from lakesieve.printable import printable_line
@@ -32,7 +33,7 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 # a call of one function, with at most one level of calls in it, or the value of one entry of a map;
 # other expressions need parentheses
 _CALL = re.compile(r"\w+\([^()]*(?:\([^()]*\)[^()]*)*\)|[\w.`]+\[[^\]]*\]")
-_MANY = re.compile(r"\s*(elements|entries)\s*\((.*)\)\s*", re.IGNORECASE | re.DOTALL)
+_MANY = re.compile(r"\s*(elements|entries|words)\s*\((.*)\)\s*", re.IGNORECASE | re.DOTALL)
 # names an element in the printed condition
 _ELEMENT = "x"
 # values of a list, and characters in all, of a text that is shortened
@@ -117,16 +118,27 @@ class _Printer:
                 name, column = self._columns[rows.field_id]
                 return _any(self._alternatives(name, rows.ranges, column), inside)
             case ElementRanges():
+                return self._of_many(rows)
+            case KeysWith():
                 name, column = self._columns[rows.field_id]
-                parts = self._alternatives(_ELEMENT, rows.ranges, column)
-                condition = _any(parts, inside=False)
-                # a stored text may be anything
                 _, source = source_of_many(name) or ("", name)
-                return f"exists({source}, {_ELEMENT} -> {condition})"
+                part = literal_sql(rows.part, column)
+                condition = "endswith" if rows.at_end else "contains"
+                return f"exists(words({source}), {_ELEMENT} -> {condition}({_ELEMENT}, {part}))"
             case AllOf():
                 return " AND ".join(self.text(arg, inside=True) for arg in rows.args)
         parts = [self.text(arg) for arg in rows.args]
         return _any(parts, inside)
+
+    def _of_many(self, rows: ElementRanges) -> str:
+        """Return a condition that one of many keys meets."""
+        name, column = self._columns[rows.field_id]
+        condition = _any(self._alternatives(_ELEMENT, rows.ranges, column), inside=False)
+        # a stored text may be anything
+        what, source = source_of_many(name) or ("", name)
+        # Spark has no function that returns words, but people understand it
+        source = f"words({source})" if what == "words" else source
+        return f"exists({source}, {_ELEMENT} -> {condition})"
 
     def _alternatives(self, name: str, ranges: Ranges, column: ColumnType) -> list[str]:
         """Return conditions of which one must be true."""

@@ -13,6 +13,7 @@ components, null first. Promoting a column's type does not change its components
 from __future__ import annotations
 
 from dataclasses import replace
+from enum import Enum
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +22,7 @@ import pyarrow.compute as pc
 
 from lakesieve.sieve.byte_order import binary_array
 from lakesieve.sieve.keys import KeyType, encode_keys, unscaled, wide_code
+from lakesieve.sieve.words import split_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +31,18 @@ if TYPE_CHECKING:
 
 MAX_COLUMNS = 8
 """Largest number of columns in a composite key."""
+
+
+class KeysOfRow(Enum):
+    """How many keys a row has, and how they follow from its key columns."""
+
+    ONE = "one"
+    """One key, from the values of its columns."""
+    LISTS = "lists"
+    """One for each place in the lists that its columns have, which are equally long."""
+    WORDS = "words"
+    """One for each word of the text that its only column has."""
+
 
 VALUES = (b"\x01", b"\x02")
 """Half-open interval of all components that are not null."""
@@ -59,22 +73,24 @@ def encode_rows(
 def keys_of_rows(
     key_types: Sequence[KeyType],
     columns: Sequence[pa.Array | pa.ChunkedArray],
-    *,
-    has_many: bool = False,
+    keys: KeysOfRow = KeysOfRow.ONE,
 ) -> tuple[pa.Array, np.ndarray | None]:
     """Return the keys of rows, and the row of each key.
 
     Args:
         key_types: The types of the key columns.
-        columns: The key columns. If ``has_many``, they have lists of equal lengths.
-        has_many: Whether a row has zero, one or many keys: the elements of its list that are no
-            nulls, or the composite keys of the elements of its lists at the same place.
+        columns: The key columns.
+        keys: How the keys of a row follow from its columns. Nulls in the list of an only column are
+            no keys.
 
     Returns:
         Key codes without nulls; and for each key the number of its row, ascending, int64, or
         ``None`` if each row has one key.
     """
-    if has_many:
+    rows: np.ndarray | None
+    if keys is KeysOfRow.WORDS:
+        return split_words(columns[0])
+    if keys is KeysOfRow.LISTS:
         # a null list has no elements, whatever its offsets say
         codes = encode_rows(key_types, [pc.list_flatten(lists) for lists in columns])
         lengths = pc.fill_null(pc.list_value_length(columns[0]), 0).to_numpy()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from lakesieve.sieve import KeysOfRow
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -32,9 +34,9 @@ class Column:
     sources: tuple[Column, ...] = ()
 
     @property
-    def has_many(self) -> bool:
-        """True if a row has zero, one or many of these keys, as the elements of a list are."""
-        return self.expression is not None and self.expression.has_many
+    def keys_of_row(self) -> KeysOfRow:
+        """How the keys of a row follow from the value of the column."""
+        return KeysOfRow.ONE if self.expression is None else self.expression.keys_of_row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

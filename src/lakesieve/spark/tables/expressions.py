@@ -34,6 +34,8 @@ _SOURCES = {
     "can be indexed themselves. docs/elements.md says which lists are not.",
     "entries": "entries() takes a column, or a field of a struct, that is a map whose keys and "
     "values can be indexed themselves. docs/entries.md says which maps are not.",
+    "words": "words() takes a column, or a field of a struct, that is a text which can be indexed "
+    "itself. docs/words.md says more.",
 }
 
 
@@ -118,7 +120,7 @@ def expression_values(rows: DataFrame, key: KeyColumn) -> Column:
 
 
 def _described(rows: DataFrame, sql: str, many: tuple[str, str] | None) -> dict[str, Any]:
-    """Describe an expression, the elements of a list or the entries of a map."""
+    """Describe an expression, or elements, entries or words."""
     from pyspark.errors import PySparkException
 
     own = own_class(rows.sparkSession, "predicate.KeyExpressions")
@@ -134,7 +136,7 @@ def _described(rows: DataFrame, sql: str, many: tuple[str, str] | None) -> dict[
             f"{sql} is neither a column nor an expression over columns: {first}",
             kind=ErrorKind.INVALID_ARGUMENT,
             hint="Name a column, or write an expression of Spark SQL, such as lower(email), or "
-            "elements(tags), or entries(attributes).",
+            "elements(tags), entries(attributes) or words(message).",
         ) from error
     return described
 

@@ -70,7 +70,9 @@ public final class Conditions {
       // an index may have this condition itself as its key
       known = compared("=", e, true, e);
     }
-    return known == null ? unknown(text(e)) : known;
+    if (known == null) known = unknown(text(e));
+    Map<String, Object> ofText = TextConditions.of(e, columns, known);
+    return ofText == null ? known : ofText;
   }
 
   /** Return a condition for a person, without the numbers of Catalyst's columns. */

@@ -56,8 +56,8 @@ public final class KeyExpressions {
    * keys.
    *
    * @param rows rows with the columns of the table; they are not read
-   * @param parts what the keys are: elements of a list or entries of a map
-   * @param sql the list or the map, which must be a column or a field of a struct
+   * @param parts what the keys are: elements of a list, entries of a map or words of a text
+   * @param sql the list, map or text, which must be a column or a field of a struct
    * @throws Exception Spark's own, if the text is no expression over these columns
    */
   public static String describeMany(Dataset<Row> rows, String parts, String sql) throws Exception {
@@ -83,6 +83,8 @@ public final class KeyExpressions {
     if (type instanceof ArrayType list && parts.equals("elements")) {
       return List.of(list.elementType());
     }
+    KeyType key = KeyType.of(type);
+    if (parts.equals("words") && key != null && key.name().equals("string")) return List.of(type);
     boolean isMap = parts.equals("entries") && type instanceof MapType;
     return isMap ? List.of(((MapType) type).keyType(), ((MapType) type).valueType()) : List.of();
   }

@@ -78,11 +78,11 @@ public final class LeafColumns {
   }
 
   /**
-   * Return the tree of the parts of a list or a map, or null for anything but a column or a field.
+   * Return the tree of the parts of a column, or null for anything but a column or a field.
    *
    * <p>The tree holds the type of the column. No value of the session changes its parts.
    *
-   * @param parts what the parts are: elements or entries
+   * @param parts what the parts are: elements of a list, entries of a map or words of a text
    */
   List<Object> tree(String parts, Expression of) {
     List<String> path = path(of);
