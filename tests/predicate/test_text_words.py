@@ -25,7 +25,7 @@ from lakesieve.predicate import (
 )
 from lakesieve.predicate.expression import TextPattern, Unknown
 from lakesieve.predicate.parse import parse_sql
-from lakesieve.predicate.text_words import WordPart, words_of_pattern
+from lakesieve.predicate.text_words import WordPart, like_pattern, words_of_pattern
 from lakesieve.sieve import LONGEST_WORD, split_words
 
 _TEXT = ColumnType(field_id=1, kind="string")
@@ -119,6 +119,16 @@ def test_conditions_on_the_text() -> None:
         assert _filter(text) == plain, text
 
 
+def test_patterns_of_like() -> None:
+    """The parts lie between the wildcards."""
+    assert like_pattern("%a_b%") == _pattern(b"a", b"b")
+    assert like_pattern("a%b") == _pattern(b"a", b"b", begins=True, ends=True)
+    assert like_pattern("_%") is None
+    assert like_pattern("%\ufffd%") is None
+    like = _filter("s LIKE '%-abc-%'")
+    assert _words(b"abc") in (like.args if isinstance(like, AllOf) else (like,))
+
+
 def _text(part: bytes, **more: object) -> dict[str, object]:
     otherwise = {"op": "unknown", "text": "?"}
     parts = [base64.b64encode(part).decode()]
@@ -146,6 +156,13 @@ def test_conditions_of_the_protocol() -> None:
     assert either == _words(b"b", b"failed")
     mixed = _of_document({"op": "or", "args": [document, _text(b"b")]}, {1: _WORDS})
     assert isinstance(mixed, AnyOf)
+
+
+def test_texts_that_are_no_strings() -> None:
+    """A text whose collation is not known has no words."""
+    other = ColumnType(field_id=1, kind="other")
+    rows = bind(condition_of(_text(b" a ")), {("s",): other}, strict=False, words={1: _WORDS})
+    assert rows_where(rows) == AlwaysTrue()
 
 
 @pytest.mark.parametrize(

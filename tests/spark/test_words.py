@@ -310,10 +310,15 @@ def test_refused_keys_and_uses(spark: SparkSession, table: str) -> None:
 
 
 def test_without_spark(spark: SparkSession, table: str, tmp_path: Path) -> None:
-    """Without Spark, words answer equality and prefixes."""
+    """Without Spark, words answer equality, prefixes and LIKE."""
     folder = f"{tmp_path}/folder"
     spark.table(table).repartitionByRange(2, "id").write.parquet(folder)
     ls.create_index(f"parquet:{folder}", "words(message)", spark=spark)
-    for text in ("message = 'no 3'", "message LIKE 'no 3%'", "message IN ('no 3', 'yes')"):
+    for text in (
+        "message = 'no 3'",
+        "message LIKE 'no 3%'",
+        "message IN ('no 3', 'yes')",
+        "message LIKE '%o 3'",
+    ):
         matches = ls.find_files(f"parquet:{folder}", text)
         assert (len(matches.paths), matches.total) == (1, 2), text

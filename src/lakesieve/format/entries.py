@@ -241,6 +241,8 @@ class IndexDefinition:
             raise ValueError("it has no columns, or absent_hits is not above 0 and at most 1")
         if kind != read.kind:
             raise ValueError(f"its fields are not those of the kind {kind}")
+        if read.has_whole_keys and read.budget:
+            raise ValueError("its keys are whole, and it has a budget")
         if expression and tuple(column.field_id for column in columns) != expression.field_ids:
             raise ValueError("its key is not its expression")
         return read

@@ -204,7 +204,9 @@ class _Binder:
         self, condition: BoundExpr, column: ColumnType | None, patterns: tuple[TextPattern, ...]
     ) -> BoundExpr:
         """Add the patterns of a text to a condition, if the words of the text are keys."""
-        words = None if column is None else self._words.get(column.field_id)
+        if column is None or column.kind != "string":
+            return condition
+        words = self._words.get(column.field_id)
         if words is None or not patterns:
             return condition
         return TextCondition(condition=condition, field_id=words, patterns=patterns)

@@ -6,6 +6,7 @@ text. A word at an open end of a part may be the beginning, the end or the middl
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -50,6 +51,15 @@ def patterns_of(condition: Expr) -> tuple[TextPattern, ...]:
             return ()
     known = tuple(pattern for pattern in patterns if pattern is not None)
     return known if len(known) == len(patterns) else ()
+
+
+def like_pattern(text: str) -> TextPattern | None:
+    """Return the parts of a pattern of LIKE without escapes, or ``None`` if it has none."""
+    parts = tuple(part.encode() for part in re.split("[%_]", text) if part)
+    # in Spark, this character also matches bytes that are no UTF-8
+    if not parts or "\ufffd" in text:
+        return None
+    return TextPattern(parts=parts, begins=text[0] not in "%_", ends=text[-1] not in "%_")
 
 
 def _whole(value: Literal) -> TextPattern | None:

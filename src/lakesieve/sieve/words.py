@@ -49,7 +49,7 @@ def split_words(texts: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, np.ndarray
     begins[offsets[:-1][offsets[:-1] < len(data)]] = True
     begins &= is_inside
     starts = np.flatnonzero(begins)
-    rows = np.searchsorted(offsets, starts, side="right") - 1
+    rows = np.repeat(np.arange(len(filled)), np.diff(np.searchsorted(starts, offsets)))
     letters = data[is_inside]
     ends = np.append(np.flatnonzero(begins[is_inside]), len(letters))
     lengths = np.diff(ends)
