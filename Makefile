@@ -20,7 +20,7 @@ TESTS_4.2 := rows/test_planned_rows rows/test_row_ranges
 TESTS_4.3 := rows/test_row_ranges
 ifeq ($(LAKESIEVE_DEPTH),soak)
 TESTS_3_5 += rows/test_iceberg_rows commands/test_scans deletes/test_differential \
-  $(addprefix test_,branches build differential failures paths readers restarts)
+  $(addprefix test_,branches build differential elements entries failures paths readers restarts words)
 endif
 
 .PHONY: help setup java jars demo test soak test-oldest test-4.3 test-4.2 test-4.0 test-3.5 test-hudi lint docs bench bench-core bench-formats bench-engines bench-serve bench-advise bench-commands clean

@@ -198,7 +198,7 @@ def test_definitions_are_stored() -> None:
         with pytest.raises((ValueError, TypeError)):
             IndexDefinition.from_json(dict(wrong))
     with pytest.raises(IndexFormatError):
-        IndexDefinition.from_json(document | {"kind": "sieve-words"})
+        IndexDefinition.from_json(document | {"kind": "sieve-later"})
 
 
 def test_changed_sources() -> None:
