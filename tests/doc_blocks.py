@@ -25,7 +25,14 @@ PAGES = {
         "tests/spark/test_doc_blocks.py",
     ),
     **dict.fromkeys(
-        ("docs/maintain.md", "docs/expressions.md", "docs/elements.md", "docs/sql.md"),
+        (
+            "docs/maintain.md",
+            "docs/expressions.md",
+            "docs/elements.md",
+            "docs/entries.md",
+            "docs/words.md",
+            "docs/sql.md",
+        ),
         "tests/spark/test_doc_blocks.py",
     ),
     "docs/tutorial.md": "tests/spark/test_tutorial.py",

@@ -29,8 +29,8 @@ from lakesieve.predicate import (
     any_of,
     bind,
     condition_of,
-    list_of_elements,
     rows_where,
+    source_of_many,
     to_sql,
 )
 from lakesieve.predicate.expression import OnElements, Unknown
@@ -61,7 +61,7 @@ def _tree(path: str = "l", kind: str = "array<int>") -> list[Any]:
 
 def _definition() -> IndexDefinition:
     stored, sources = stored_tree(_tree(), COLUMNS)
-    column = key_expression("elements(l)", stored, sources, VALUE)
+    (column,) = key_expression("elements(l)", stored, sources, [VALUE])
     key = KeyColumn(field_id=column.field_id, name="elements(l)", type="int", key_kind="integer")
     return IndexDefinition(
         name="n",
@@ -187,7 +187,7 @@ def test_elements_as_sql() -> None:
     assert printed == "exists(l, x -> x = 5) AND exists(l, x -> x = 7)"
     odd = {"ELEMENTS( `a(b` )": types["elements(l)"]}
     assert to_sql(_points(5), {}, expressions=odd) == "exists(`a(b`, x -> x = 5)"
-    assert list_of_elements("lower(elements)") is None
+    assert source_of_many("lower(elements)") is None
     assert default_name(["elements(inner.tags)"]) == "elements_inner.tags"
 
 

@@ -15,7 +15,7 @@ from lakesieve.index.expression_conditions import Expressions
 from lakesieve.index.expressions import (
     UnknownColumnError,
     differing_session,
-    expression_column,
+    expression_columns,
     key_expression,
     stored_tree,
 )
@@ -56,7 +56,7 @@ class _Opened:
 
 def _definition(tree: list[Any], sql: str = "a + b") -> IndexDefinition:
     stored, sources = stored_tree(tree, COLUMNS)
-    column = key_expression(sql, stored, sources, VALUE)
+    (column,) = key_expression(sql, stored, sources, [VALUE])
     assert column.expression is not None
     base = {"index_uuid": "i", "table_format": "iceberg", "table_uuid": "t", "table_location": "/t"}
     key = {"field_id": column.field_id, "name": sql, "type": "int", "key_kind": "integer"}
@@ -198,7 +198,7 @@ def test_definitions_are_stored() -> None:
         with pytest.raises((ValueError, TypeError)):
             IndexDefinition.from_json(dict(wrong))
     with pytest.raises(IndexFormatError):
-        IndexDefinition.from_json(document | {"kind": "sieve-words"})
+        IndexDefinition.from_json(document | {"kind": "sieve-later"})
 
 
 def test_changed_sources() -> None:
@@ -219,10 +219,10 @@ def test_changed_sources() -> None:
         [],
         [],
     )
-    column = expression_column(definition, COLUMNS)
+    (column,) = expression_columns(definition, COLUMNS)
     assert column.path == ("a + b",)
     with pytest.raises(UnsupportedError, match="gone or replaced"):
-        expression_column(definition, {("a",): COLUMNS["a",]})
+        expression_columns(definition, {("a",): COLUMNS["a",]})
 
 
 class _Table:

@@ -50,7 +50,7 @@ def usable(names: Sequence[str], *, left: int = 8) -> UsableIndex:
         )
         for name in names
     )
-    index = SimpleNamespace(definition=SimpleNamespace(columns=columns))
+    index = SimpleNamespace(definition=SimpleNamespace(columns=columns, expression=None))
     return UsableIndex(index=index, columns=columns[:left])  # type: ignore[arg-type]
 
 

@@ -16,6 +16,7 @@ from lakesieve.predicate import (
     AnyOf,
     ColumnRanges,
     ElementRanges,
+    KeysWith,
     Ranges,
     RowFilter,
     bind,
@@ -47,7 +48,7 @@ def holds(row_filter: RowFilter, row: Row) -> bool:
             return True
         case AlwaysFalse():
             return False
-        case ElementRanges():
+        case ElementRanges() | KeysWith():
             raise AssertionError("columns have no elements")
 
 

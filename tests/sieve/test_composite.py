@@ -19,6 +19,7 @@ from lakesieve.errors import ErrorKind, UnsupportedError
 from lakesieve.sieve import (
     KINDS,
     VALUES,
+    KeysOfRow,
     KeyType,
     RangeSet,
     build_blocks,
@@ -63,7 +64,7 @@ def test_keys_of_lists_equal_the_twin(drawn: KeyColumn, data: st.DataObject) -> 
     lists = pa.ListArray.from_arrays(offsets, drawn.values, mask=pa.array(nulls, pa.bool_()))
     first = data.draw(st.integers(0, len(ends)))
     for rows in (lists, lists[first:], pa.chunked_array([lists[:first], lists[first:]])):
-        keys, numbers = keys_of_rows([drawn.key_type], [rows], has_many=True)
+        keys, numbers = keys_of_rows([drawn.key_type], [rows], KeysOfRow.LISTS)
         assert numbers is not None
         values = [None if one is None else listed(one) for one in _each(rows)]
         expected = keys_of_lists(drawn.key_type, values)

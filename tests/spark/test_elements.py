@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.depth import depth, is_soak
+from tests.spark.drawn_conditions import check_conditions, drawn_condition
 from tests.spark.drivers import DRIVERS, IcebergDriver, OpenDriver
 from tests.spark.rows.compared import read_by
 
@@ -94,17 +95,6 @@ def _leaf(drawn: random.Random, names: list[str]) -> str:
     return f"({drawn.choice(forms)})"
 
 
-def _condition(drawn: random.Random, names: list[str], depth_left: int = 3) -> str:
-    kind = drawn.choice(["leaf", "and", "or", "not"]) if depth_left else "leaf"
-    if kind == "leaf":
-        leaf = _leaf(drawn, names)
-        return drawn.choice([leaf, leaf, leaf, f"k < {drawn.randrange(60)}"])
-    if kind == "not":
-        return f"NOT {_condition(drawn, names, depth_left - 1)}"
-    parts = [_condition(drawn, names, depth_left - 1) for _ in range(2)]
-    return f"({f' {kind.upper()} '.join(parts)})"
-
-
 @pytest.mark.in_time("iceberg")
 @pytest.mark.parametrize("name", _FORMATS)
 def test_drawn_conditions(spark: SparkSession, tmp_path: Path, name: str) -> None:
@@ -121,23 +111,9 @@ def test_drawn_conditions(spark: SparkSession, tmp_path: Path, name: str) -> Non
     # without a refresh: some files are not covered
     driver.append(_drawn_rows(spark, drawn, names, 200))
     count = depth("ELEMENTS", test=5, soak=600)
-    conditions = [_condition(drawn, names) for _ in range(count)]
+    conditions = [drawn_condition(drawn, lambda: _leaf(drawn, names)) for _ in range(count)]
     conditions += [_leaf(drawn, names) for _ in range(count)]
-    # indexes do not change what a projection computes
-    truths = [f"coalesce({text}, false) AS c{at}" for at, text in enumerate(conditions)]
-    rows = spark.sql(f"SELECT k, {', '.join(truths)} FROM {driver.relation()}").collect()
-
-    ls.enable(spark)
-    skipped = 0
-    try:
-        for at, text in enumerate(conditions):
-            found = spark.sql(f"SELECT k FROM {driver.relation()} WHERE {text}").collect()
-            expected = sorted(row.k for row in rows if row[f"c{at}"])
-            assert sorted(row.k for row in found) == expected, text
-            skipped += any(scan.files_read < scan.files_total for scan in ls.last_pruning(spark))
-    finally:
-        ls.disable(spark)
-    assert skipped
+    assert check_conditions(spark, driver.relation(), conditions)
 
 
 _SKIPS = {

@@ -15,7 +15,7 @@ from tests.spark.skipping import frame_of
 
 import lakesieve as ls
 from lakesieve.errors import InvalidInputError, UnsupportedError
-from lakesieve.spark.tables.expressions import described_key
+from lakesieve.spark.tables.expressions import described_keys
 from lakesieve.tables import Column
 
 if TYPE_CHECKING:
@@ -366,10 +366,11 @@ def test_allowed_functions(spark: SparkSession) -> None:
         for at, (name, kind) in enumerate(kinds.items())
     }
     texts = [text.strip() for text in _ALLOWED.split(";")]
-    keys, refused = [], []
+    keys: list[Column] = []
+    refused = []
     for text in texts:
         try:
-            keys.append(described_key(rows, text, columns))
+            keys += described_keys(rows, text, columns)
         except UnsupportedError as error:
             refused.append(error.message)
     assert refused == []

@@ -252,7 +252,7 @@ class _Advisor:
         by_columns = {}
         for store in access_by(self.spark).stores(self.table.reader, self.location).values():
             try:
-                by_columns[tuple(c.name for c in store.snapshot().definition.columns)] = store
+                by_columns[store.snapshot().definition.keys] = store
             except LakesieveError as error:
                 self.problems.append(str(error))
         return by_columns

@@ -13,12 +13,14 @@ from lakesieve.format.catalogue import (
 from lakesieve.format.commits import Checkpoint, Commit
 from lakesieve.format.documents import FORMAT_VERSION, MAX_DOCUMENT_BYTES, pack, unpack
 from lakesieve.format.entries import (
+    WORDS_KIND,
     CatalogueEntry,
     IndexDefinition,
     KeyColumn,
     KeyExpression,
     SegmentEntry,
     SourceColumn,
+    tree_identity,
 )
 from lakesieve.format.segment import (
     RowGroup,
@@ -34,6 +36,7 @@ __all__ = [
     "DATA_FILE",
     "FORMAT_VERSION",
     "MAX_DOCUMENT_BYTES",
+    "WORDS_KIND",
     "CatalogueEntry",
     "Checkpoint",
     "Commit",
@@ -54,5 +57,6 @@ __all__ = [
     "encode_segment",
     "pack",
     "read_origin",
+    "tree_identity",
     "unpack",
 ]

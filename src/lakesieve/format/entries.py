@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from lakesieve.defaults import ABSENT_HITS, COMPACTION
 from lakesieve.errors import ErrorKind, IndexFormatError
 from lakesieve.format.units import DATA_FILE, Unit
+from lakesieve.sieve import KeysOfRow
 
 if TYPE_CHECKING:
     from lakesieve.sieve import Code
@@ -28,11 +29,28 @@ EXPRESSION_KIND = "sieve-expression"
 ELEMENTS_KIND = "sieve-elements"
 """The kind of an index whose keys are the elements of a list. Earlier versions refuse it."""
 
-KINDS_OF_INDEXES = (INDEX_KIND, ROWS_KIND, EXPRESSION_KIND, ELEMENTS_KIND)
+ENTRIES_KIND = "sieve-entries"
+"""The kind of an index whose keys are the entries of a map. Earlier versions refuse it."""
+
+WORDS_KIND = "sieve-words"
+"""The kind of an index whose keys are the words of a text. Earlier versions refuse it."""
+
+KINDS_OF_INDEXES = (
+    INDEX_KIND,
+    ROWS_KIND,
+    EXPRESSION_KIND,
+    ELEMENTS_KIND,
+    ENTRIES_KIND,
+    WORDS_KIND,
+)
 """All kinds that this version reads."""
 
-# begins the tree of the elements of a list, and no other tree
-_ELEMENTS = '["elements",'
+# what begins the tree of a key of which a row may have many, and no other tree
+_OF_MANY = {
+    '["elements",': ELEMENTS_KIND,
+    '["entries",': ENTRIES_KIND,
+    '["words",': WORDS_KIND,
+}
 _SEGMENT = re.compile(r"segments/[0-9a-f]{40}\.sieve")
 _CATALOGUE = re.compile(r"files/[0-9a-f]{40}\.parquet")
 
@@ -81,7 +99,7 @@ class SourceColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyExpression:
-    """An expression over columns, or the elements of a list, whose values are the keys of an index.
+    """An expression over columns as keys, or elements of a list, entries of a map, words of a text.
 
     Args:
         sql: The expression as the user wrote it.
@@ -97,12 +115,31 @@ class KeyExpression:
     @property
     def field_id(self) -> int:
         """The identity of the expression among the fields of the table."""
-        return int.from_bytes(hashlib.sha256(self.tree.encode()).digest()[:8], "big") >> 1
+        return tree_identity(self.tree)
+
+    @property
+    def kind(self) -> str:
+        """The kind of the index that has these keys."""
+        begins = (kind for begin, kind in _OF_MANY.items() if self.tree.startswith(begin))
+        return next(begins, EXPRESSION_KIND)
+
+    @property
+    def keys_of_row(self) -> KeysOfRow:
+        """How the keys of a row follow from the values that are read."""
+        others = {EXPRESSION_KIND: KeysOfRow.ONE, WORDS_KIND: KeysOfRow.WORDS}
+        return others.get(self.kind, KeysOfRow.LISTS)
 
     @property
     def has_many(self) -> bool:
-        """True if a row has zero, one or many keys: the elements of a list."""
-        return self.tree.startswith(_ELEMENTS)
+        """True if a row has zero, one or many keys: elements, entries or words."""
+        return self.keys_of_row is not KeysOfRow.ONE
+
+    @property
+    def field_ids(self) -> tuple[int, ...]:
+        """The identities of the parts of a key: key and value of an entry, or one value."""
+        return (self.field_id, tree_identity(f"{self.tree} value"))[
+            : 1 + (self.kind == ENTRIES_KIND)
+        ]
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Self:
@@ -121,7 +158,8 @@ class IndexDefinition:
 
     Args:
         columns: The key columns. If the key is an expression, the only element describes its value:
-            ``field_id`` is that of the expression, ``name`` its SQL text.
+            ``field_id`` is that of the expression, ``name`` its SQL text. If the keys are the
+            entries of a map, one element describes the key of an entry, and one its value.
         budget: Limit of the size or of false files, such as ``2 bits``; empty for exact blocks.
         absent_hits: Share of absent keys that may find a data file.
         compaction: How many deltas may exist before they are merged, or ``auto``.
@@ -148,8 +186,26 @@ class IndexDefinition:
     def kind(self) -> str:
         """The kind of the index, by which a reader knows whether it understands the definition."""
         if self.expression is not None:
-            return ELEMENTS_KIND if self.expression.has_many else EXPRESSION_KIND
+            return self.expression.kind
         return ROWS_KIND if self.rows_per_block else INDEX_KIND
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys as their user named them: columns, or one expression."""
+        if self.expression is not None:
+            return (self.expression.sql,)
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The types of the keys."""
+        types = tuple(column.type for column in self.columns)
+        return (f"map<{','.join(types)}>",) if self.kind == ENTRIES_KIND else types
+
+    @property
+    def has_whole_keys(self) -> bool:
+        """True if every key is the separator of a block, so that all keys can be read."""
+        return self.kind == WORDS_KIND
 
     @property
     def unit(self) -> Unit:
@@ -175,7 +231,7 @@ class IndexDefinition:
         _check_kind(kind)
         if kind == INDEX_KIND:
             plain = {"rows_per_block": 0} | plain
-        has_expression = kind in (EXPRESSION_KIND, ELEMENTS_KIND)
+        has_expression = kind in (EXPRESSION_KIND, *_OF_MANY.values())
         given = plain.pop("expression") if has_expression else None
         expression = None if given is None else KeyExpression.from_json(given)
         columns = tuple(KeyColumn(**checked(KeyColumn, column)) for column in plain.pop("columns"))
@@ -185,7 +241,9 @@ class IndexDefinition:
             raise ValueError("it has no columns, or absent_hits is not above 0 and at most 1")
         if kind != read.kind:
             raise ValueError(f"its fields are not those of the kind {kind}")
-        if expression and [column.field_id for column in columns] != [expression.field_id]:
+        if read.has_whole_keys and read.budget:
+            raise ValueError("its keys are whole, and it has a budget")
+        if expression and tuple(column.field_id for column in columns) != expression.field_ids:
             raise ValueError("its key is not its expression")
         return read
 
@@ -273,6 +331,11 @@ class SegmentEntry:
         if not ordered or entry.footer_length > entry.size:
             raise ValueError("its bounds are invalid")
         return entry
+
+
+def tree_identity(tree: str) -> int:
+    """Return the identity of an expression among the fields of its table, from its stored tree."""
+    return int.from_bytes(hashlib.sha256(tree.encode()).digest()[:8], "big") >> 1
 
 
 def _check_kind(kind: Any) -> None:

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError, UnsupportedError
-from lakesieve.format import IndexDefinition, KeyColumn
-from lakesieve.index.expressions import expression_column
+from lakesieve.format import WORDS_KIND, IndexDefinition, KeyColumn
+from lakesieve.index.expressions import expression_columns
 from lakesieve.sieve import MAX_COLUMNS, Budget
 from lakesieve.store import CompactionPolicy
 from lakesieve.tables.names import parse_path
@@ -141,8 +141,9 @@ def _not_indexable(what: str, column: Column) -> UnsupportedError:
         f"{what} of type {column.type} cannot be indexed.",
         kind=ErrorKind.UNSUPPORTED_TYPE,
         hint="Columns and struct fields of booleans, numbers, dates, timestamps, strings, UUIDs "
-        "and bytes can be indexed. Maps, structs and variants cannot be indexed. The elements of a "
-        "list can be indexed with elements(tags), if tags is its name.",
+        "and bytes can be indexed. Structs and variants cannot be indexed. The elements of a list "
+        "can be indexed with elements(tags), if tags is its name, and the entries of a map with "
+        "entries(attributes).",
     )
 
 
@@ -177,6 +178,14 @@ def define(
             hint="Give a number above 0 and up to 1, such as 1/256.",
         )
     CompactionPolicy.parse(compaction)
+    expression = columns[0].expression
+    if budget is not None and expression is not None and expression.kind == WORDS_KIND:
+        raise UnsupportedError(
+            f"An index on {expression.sql} cannot have a budget.",
+            kind=ErrorKind.UNSUPPORTED_TYPE,
+            hint="Its keys are kept whole, because they are searched for parts of words. Leave "
+            "out the budget.",
+        )
     keys = tuple(
         KeyColumn(
             field_id=column.field_id,
@@ -199,7 +208,7 @@ def define(
         absent_hits=float(absent_hits),
         compaction=compaction,
         rows_per_block=rows_per_block,
-        expression=columns[0].expression,
+        expression=expression,
     )
 
 
@@ -233,7 +242,7 @@ def indexed_columns(
     columns = table.columns(version)
     if definition.expression is not None:
         try:
-            return (expression_column(definition, columns),)
+            return expression_columns(definition, columns)
         except UnsupportedError:
             if strict:
                 raise

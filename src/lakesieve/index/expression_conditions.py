@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
+from lakesieve.format import WORDS_KIND, tree_identity
 from lakesieve.index.expressions import (
     UnknownColumnError,
     differing_session,
     precision_of,
     stored_tree,
 )
+from lakesieve.index.key_filters import EntryKey
 from lakesieve.index.reasons import Reason, ReasonCode
-from lakesieve.predicate import ColumnType
-from lakesieve.predicate.expression import And, Not, OnElements, OnExpression, Or
+from lakesieve.predicate import ColumnType, literal_sql, source_of_many
+from lakesieve.predicate.expression import And, Not, OnElements, OnExpression, OnText, Or
+from lakesieve.predicate.literals import code_of
+from lakesieve.sieve import component_code
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from lakesieve.format import IndexDefinition, KeyColumn
     from lakesieve.index.key_filters import UsableIndex
-    from lakesieve.predicate import Expr
+    from lakesieve.predicate import AskedKey, Expr
+    from lakesieve.predicate.expression import Literal
     from lakesieve.tables import Column
 
 
@@ -29,13 +35,19 @@ class Expressions:
     """The expressions of a condition that are keys of indexes.
 
     Args:
-        types: Their types, by the trees of the condition.
-        by_text: The types of all expressions that are keys of indexes, by their SQL text.
+        types: Their types, as the condition has them.
+        by_text: The types of all expressions that are keys of indexes, by their SQL text, and of
+            the values of entries in the condition.
+        entries: For each value of an entry by its field id, the part of the index's keys that
+            stands for the key of the entry.
+        words: The field ids of words that are keys, by the field ids of their texts.
         reasons: Why other indexes on an expression of the condition are not used.
     """
 
-    types: Mapping[str, ColumnType]
+    types: Mapping[AskedKey, ColumnType]
     by_text: Mapping[str, ColumnType]
+    entries: Mapping[int, EntryKey]
+    words: Mapping[int, int]
     reasons: tuple[Reason, ...]
 
     @classmethod
@@ -46,47 +58,93 @@ class Expressions:
         columns: Mapping[tuple[str, ...], Column],
     ) -> Self:
         """Find the expressions of a condition among the keys of indexes."""
-        keys = {
-            definition.expression.tree: (definition.name, definition.columns[0])
+        definitions = {
+            definition.expression.tree: definition
             for definition in (usable.index.definition for usable in indexes)
             if definition.expression is not None
         }
-        known = {
-            tree: ColumnType(
-                field_id=key.field_id,
-                kind=key.key_kind,
-                scale=key.scale,
-                precision=precision_of(key),
-            )
-            for tree, (_, key) in keys.items()
-        }
-        types: dict[str, ColumnType] = {}
+        known = {tree: _type(one.columns[0]) for tree, one in definitions.items()}
+        types: dict[AskedKey, ColumnType] = {}
+        by_text = {one.columns[0].name: known[tree] for tree, one in definitions.items()}
+        entries: dict[int, EntryKey] = {}
         reasons: dict[Reason, None] = {}
         # without such an index, no tree need be read
-        for asked in _trees(condition) if keys else ():
+        for asked in _asked(condition) if definitions else ():
+            tree, entry = asked
             try:
-                tree, _ = stored_tree(json.loads(asked), columns)
+                stored, _ = stored_tree(json.loads(tree), columns)
             except UnknownColumnError:
                 continue
-            if tree in known:
-                types[asked] = known[tree]
-                continue
-            for built, (name, key) in keys.items():
-                difference = differing_session(built, tree)
-                if difference is not None:
-                    detail = f"{name} on {key.name} was built with {difference}"
-                    reasons[Reason(code=ReasonCode.SESSION_DIFFERS, detail=detail)] = None
-        by_text = {key.name: known[tree] for tree, (_, key) in keys.items()}
-        return cls(types=types, by_text=by_text, reasons=tuple(reasons))
+            if stored not in known:
+                reasons |= dict.fromkeys(_differing(definitions, stored))
+            elif entry is None:
+                types[asked] = known[stored]
+            else:
+                found = _entry(definitions[stored], entry)
+                if found is not None:
+                    text, types[asked], key = found
+                    by_text[text] = types[asked]
+                    entries[types[asked].field_id] = key
+        words = {
+            one.expression.columns[0].field_id: one.expression.field_id
+            for one in definitions.values()
+            if one.expression is not None and one.expression.kind == WORDS_KIND
+        }
+        return cls(
+            types=types, by_text=by_text, entries=entries, words=words, reasons=tuple(reasons)
+        )
 
 
-def _trees(condition: Expr) -> Iterator[str]:
-    """Yield the trees of the expressions in a condition."""
+def _type(key: KeyColumn) -> ColumnType:
+    return ColumnType(
+        field_id=key.field_id, kind=key.key_kind, scale=key.scale, precision=precision_of(key)
+    )
+
+
+def _entry(definition: IndexDefinition, entry: Literal) -> tuple[str, ColumnType, EntryKey] | None:
+    """Return the value of an entry of a map, as a column that no other entry has.
+
+    Returns:
+        Its text, its type, and how the index's keys begin for this entry. ``None`` if the map of
+        the index cannot have this key.
+    """
+    assert definition.expression is not None
+    key, value = definition.columns
+    key_type = _type(key)
+    bound = code_of(entry, key_type.key_type, "UTC")
+    if bound is None or not bound.exact:
+        return None
+    component = component_code(key.key_kind, bound.code)
+    tree = f"{definition.expression.tree} {component.hex()}"
+    _, source = source_of_many(definition.expression.sql) or ("", definition.expression.sql)
+    return (
+        f"{source}[{literal_sql(bound.code, key_type)}]",
+        replace(_type(value), field_id=tree_identity(tree)),
+        EntryKey(field_id=key.field_id, component=component),
+    )
+
+
+def _differing(definitions: Mapping[str, IndexDefinition], tree: str) -> Iterator[Reason]:
+    """Yield a reason for each index whose key has the same expression in another session."""
+    for built, definition in definitions.items():
+        difference = differing_session(built, tree)
+        if difference is not None:
+            name = f"{definition.name} on {definition.columns[0].name}"
+            detail = f"{name} was built with {difference}"
+            yield Reason(code=ReasonCode.SESSION_DIFFERS, detail=detail)
+
+
+def _asked(condition: Expr) -> Iterator[AskedKey]:
+    """Yield the keys that a condition asks for, with the columns of the condition."""
     match condition:
         case And() | Or():
             for arg in condition.args:
-                yield from _trees(arg)
+                yield from _asked(arg)
         case Not():
-            yield from _trees(condition.arg)
-        case OnElements() | OnExpression():
-            yield condition.tree
+            yield from _asked(condition.arg)
+        case OnText():
+            yield from _asked(condition.otherwise)
+        case OnElements():
+            yield condition.tree, None
+        case OnExpression():
+            yield condition.tree, condition.entry

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from lakesieve.errors import ErrorKind, UnsupportedError
 from lakesieve.format import KeyColumn, KeyExpression, SourceColumn
-from lakesieve.predicate import ELEMENTS
+from lakesieve.predicate import ELEMENTS, ENTRIES, WORDS, source_of_many
 from lakesieve.tables import Column
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from lakesieve.format import IndexDefinition
 
@@ -46,7 +46,14 @@ def stored_tree(
         UnknownColumnError: A column is not in the table, or cannot be indexed.
     """
     sources: dict[int, Column] = {}
-    of_elements = isinstance(tree, list) and tree[:1] == [ELEMENTS]
+    begin = tree[0] if isinstance(tree, list) and tree else None
+
+    def is_key(column: Column) -> bool:
+        if begin == ELEMENTS:
+            return column.elements != "other"
+        if begin == WORDS:
+            return column.kind == "string"
+        return (column.entries if begin == ENTRIES else column.kind) != "other"
 
     def written(node: Any) -> Any:
         if isinstance(node, list):
@@ -57,7 +64,7 @@ def stored_tree(
             return {name: written(part) for name, part in node.items()}
         path = tuple(node["col"])
         column = columns.get(path)
-        if column is None or (column.elements if of_elements else column.kind) == "other":
+        if column is None or not is_key(column):
             raise UnknownColumnError(path, column)
         sources[column.field_id] = column
         return {"field": column.field_id, "type": node["type"]}
@@ -127,29 +134,36 @@ def _differing(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
 
 
 def key_expression(
-    sql: str, tree: str, sources: tuple[Column, ...], described: Mapping[str, Any]
-) -> Column:
-    """Return an expression as a key column.
+    sql: str, tree: str, sources: tuple[Column, ...], described: Sequence[Mapping[str, Any]]
+) -> tuple[Column, ...]:
+    """Return an expression as key columns: key and value of the entries of a map, or one column.
 
     Args:
         sql: Its text.
         tree: Its stored tree.
         sources: The columns that it reads.
-        described: ``type``, ``kind`` and ``scale`` of its value.
+        described: ``type``, ``kind`` and ``scale`` of each column.
     """
     columns = tuple(
         SourceColumn(field_id=each.field_id, name=".".join(each.path), type=each.type)
         for each in sources
     )
     expression = KeyExpression(sql=sql, tree=tree, columns=columns)
-    key = KeyColumn(
-        field_id=expression.field_id,
-        name=sql,
-        type=described["type"],
-        key_kind=described["kind"],
-        scale=described["scale"],
+    names = [sql]
+    if len(described) > 1:
+        _, source = source_of_many(sql) or ("", sql)
+        names = [f"map_keys({source})", f"map_values({source})"]
+    keys = (
+        KeyColumn(
+            field_id=field_id,
+            name=name,
+            type=part["type"],
+            key_kind=part["kind"],
+            scale=part["scale"],
+        )
+        for field_id, name, part in zip(expression.field_ids, names, described, strict=True)
     )
-    return _column(key, expression, sources)
+    return tuple(_column(key, expression, sources) for key in keys)
 
 
 def _column(key: KeyColumn, expression: KeyExpression, sources: tuple[Column, ...]) -> Column:
@@ -188,10 +202,10 @@ def changed_source(expression: KeyExpression, types: Mapping[int, str]) -> str |
     return None
 
 
-def expression_column(
+def expression_columns(
     definition: IndexDefinition, columns: Mapping[tuple[str, ...], Column]
-) -> Column:
-    """Return the key of an index on an expression, as a version of the table has its columns.
+) -> tuple[Column, ...]:
+    """Return the keys of an index on an expression, as a version of the table has its columns.
 
     Raises:
         UnsupportedError: A column of the expression was dropped or has another type.
@@ -207,14 +221,14 @@ def expression_column(
             hint="Drop the index, and create it again.",
         )
     sources = tuple(by_id[source.field_id] for source in expression.columns)
-    return _column(definition.columns[0], expression, sources)
+    return tuple(_column(key, expression, sources) for key in definition.columns)
 
 
 def refuse_many_keys(definition: IndexDefinition, what: str) -> None:
     """Refuse what an index cannot do if a row may have many keys.
 
     Raises:
-        UnsupportedError: The keys are the elements of a list.
+        UnsupportedError: The keys are elements, entries or words.
     """
     if definition.expression is not None and definition.expression.has_many:
         raise UnsupportedError(

@@ -8,14 +8,16 @@ intervals of these keys, if all but the last of these columns have few values.
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lakesieve.predicate import (
     AllOf,
+    AlwaysTrue,
     AnyOf,
     ColumnRanges,
     ElementRanges,
+    KeysWith,
     Ranges,
     all_of,
     any_of,
@@ -31,6 +33,19 @@ if TYPE_CHECKING:
 
 MAX_RANGES = 10_000
 """Largest number of intervals of composite keys that one look-up may have."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryKey:
+    """How the keys of an index on the entries of a map begin for one key of the map.
+
+    Args:
+        field_id: The field of the map's keys, the first key column of the index.
+        component: The component of the map's key, see :mod:`lakesieve.sieve.composite`.
+    """
+
+    field_id: int
+    component: bytes
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -49,19 +64,66 @@ class UsableIndex:
         """True if the keys consist of several columns, even if fewer of them are usable now."""
         return len(self.index.definition.columns) > 1
 
+    @property
+    def has_many(self) -> bool:
+        """True if a row has zero, one or many keys."""
+        expression = self.index.definition.expression
+        return expression is not None and expression.has_many
+
 
 def on_keys(
-    rows: RowFilter, indexes: Sequence[UsableIndex], *, most_ranges: int = MAX_RANGES
+    rows: RowFilter,
+    indexes: Sequence[UsableIndex],
+    *,
+    entries: Mapping[int, EntryKey] | None = None,
+    most_ranges: int = MAX_RANGES,
 ) -> RowFilter:
     """Translate conditions on columns into conditions on the keys of some indexes.
 
     The values of several columns multiply to at most ``most_ranges`` intervals for each index. If
-    there would be more, fewer columns are used.
+    there would be more, fewer columns are used. ``entries`` are the conditions' columns that are
+    the value of an entry of a map, by their field ids.
 
     Returns:
         The same rows or more. Leaves refer to indexes by their position in ``indexes``.
     """
-    return _on_keys(rows, indexes, {}, most_ranges)
+    kinds = {
+        one.columns[0].field_id: (one.columns[0].key_kind, one.columns[1].key_kind)
+        for one in indexes
+        if one.is_composite and one.has_many
+    }
+    return _on_keys(_of_entries(rows, kinds, entries or {}), indexes, {}, most_ranges)
+
+
+def _of_entries(
+    rows: RowFilter, kinds: Mapping[int, tuple[str, str]], entries: Mapping[int, EntryKey]
+) -> RowFilter:
+    """Turn conditions on keys of maps, and on values of entries, into ones on composite keys.
+
+    ``kinds`` are the kinds of keys and values of indexed maps, by the field ids of their keys.
+
+    A row without an entry has the value null, and so has a row whose entry is null. The index does
+    not know the former, so a condition that null meets is true of every row.
+    """
+    match rows:
+        case ColumnRanges() if rows.field_id in entries:
+            entry = entries[rows.field_id]
+            if rows.ranges.nulls or entry.field_id not in kinds:
+                return AlwaysTrue()
+            stem, (_, kind) = entry.component, kinds[entry.field_id]
+            keys = (
+                (stem + low, stem + high) for low, high in component_intervals(kind, rows.ranges)
+            )
+            return ElementRanges(field_id=entry.field_id, ranges=Ranges.of(keys))
+        case ElementRanges() if rows.field_id in kinds and not _is_any_value(rows.ranges):
+            kind, _ = kinds[rows.field_id]
+            return replace(rows, ranges=Ranges.of(component_intervals(kind, rows.ranges)))
+        case AllOf():
+            return all_of([_of_entries(arg, kinds, entries) for arg in rows.args])
+        case AnyOf():
+            return any_of([_of_entries(arg, kinds, entries) for arg in rows.args])
+        case _:
+            return rows
 
 
 def _on_keys(
@@ -75,8 +137,8 @@ def _on_keys(
     match rows:
         case ColumnRanges():
             return _leaves(indexes, {rows.field_id: rows.ranges}, ranges_above, room)
-        case ElementRanges():
-            return _of_elements(indexes, rows)
+        case ElementRanges() | KeysWith():
+            return _of_many(indexes, rows)
         case AllOf():
             columns = [arg for arg in rows.args if isinstance(arg, ColumnRanges)]
             by_field = {arg.field_id: arg.ranges for arg in columns}
@@ -92,14 +154,14 @@ def _on_keys(
             return rows
 
 
-def _of_elements(indexes: Sequence[UsableIndex], rows: ElementRanges) -> RowFilter:
-    """Return a filter on the keys of each index that has the elements as its keys."""
+def _of_many(indexes: Sequence[UsableIndex], rows: ElementRanges | KeysWith) -> RowFilter:
+    """Return a filter on the keys of each index that has the elements, entries or words as keys."""
     numbers = (
         number
         for number, usable in enumerate(indexes)
-        if not usable.is_composite and usable.columns[0].field_id == rows.field_id
+        if usable.has_many and usable.columns[0].field_id == rows.field_id
     )
-    return all_of([ElementRanges(field_id=number, ranges=rows.ranges) for number in numbers])
+    return all_of([replace(rows, field_id=number) for number in numbers])
 
 
 def _leaves(
@@ -111,6 +173,8 @@ def _leaves(
     """Return a filter on the keys of each index, from the conditions on its columns."""
     leaves: list[RowFilter] = []
     for number, usable in enumerate(indexes):
+        if usable.has_many:
+            continue
         if usable.is_composite:
             ranges = _composite(usable.columns, by_field, known, room)
         else:

@@ -155,6 +155,16 @@ class OpenedIndex:
             return Candidates(keep=np.zeros(sum(self.loader.files.values()), bool))
         return Candidates.joined(parts, every=False)
 
+    def may_contain(self, part: bytes, *, at_end: bool) -> Candidates | None:
+        """Return which covered files and rows may have a word that contains, or ends with, a part.
+
+        The index is one of words. All of its keys are read. The result is ``None`` if these are too
+        many.
+        """
+        self.check()
+        ordinals_by_catalogue = self.reader.units_of_words(part, at_end=at_end)
+        return None if ordinals_by_catalogue is None else self._candidates(ordinals_by_catalogue)
+
     def check(self) -> None:
         """Check that the catalogues on local disk have not been changed or deleted."""
         for entry in self.snapshot.catalogues:

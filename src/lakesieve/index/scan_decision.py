@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from lakesieve.index.definition import type_by_name
 from lakesieve.index.expression_conditions import Expressions
 from lakesieve.index.expressions import changed_source
 from lakesieve.index.judged_files import KeepLeaf, KeepNode, KeepTree, keeps_all
-from lakesieve.index.key_filters import UsableIndex, on_keys
+from lakesieve.index.key_filters import EntryKey, UsableIndex, on_keys
 from lakesieve.index.reasons import READ_FAILURES, Reason, ReasonCode, broken_index
 from lakesieve.index.row_ranges import Candidates
 from lakesieve.predicate import (
@@ -24,6 +25,7 @@ from lakesieve.predicate import (
     ColumnRanges,
     ColumnType,
     ElementRanges,
+    KeysWith,
     Ranges,
     all_of,
     bind,
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
     from lakesieve.tables import Column
 
 
-_Leaf = ColumnRanges | ElementRanges
+_Leaf = ColumnRanges | ElementRanges | KeysWith
 # parts of a predicate that a reason quotes
 _SHOWN = 3
 _ANYTHING = KeepNode(every=True, args=())
@@ -101,8 +103,9 @@ def plan(
         indexes, kinds, table_uuid, types_by_name=names, types_by_id=by_id
     )
     expressions = Expressions.of(expression, usable, columns)
+    known = partial(bind, expressions=expressions.types, words=expressions.words)
     bound, *bound_keys = (
-        bind(condition, types, timezone=timezone, strict=strict, expressions=expressions.types)
+        known(condition, types, timezone=timezone, strict=strict)
         for condition in (expression, *keys)
     )
     row_filter, *of_keys = (rows_where(condition) for condition in (bound, *bound_keys))
@@ -110,7 +113,7 @@ def plan(
         row_filter = all_of([row_filter, first_rows])
     truth = all_of([row_filter, *of_keys])
     unknown = _unknown_parts(bound)
-    found = keep_tree(truth, usable, unknown=unknown, visit=visit)
+    found = keep_tree(truth, usable, unknown=unknown, entries=expressions.entries, visit=visit)
     if not found.skips and unknown and _is_without_value(truth):
         # Spark adds IS NOT NULL to conditions such as abs(k) = 9, which alone an index answers
         found = _reading_all([_no_predicate(usable, unknown)])
@@ -228,6 +231,7 @@ def keep_tree(
     indexes: Sequence[UsableIndex],
     *,
     unknown: Sequence[str] = (),
+    entries: Mapping[int, EntryKey] | None = None,
     visit: Callable[[OpenedIndex | None], None] = lambda _: None,
 ) -> KeepTree:
     """Evaluate a predicate on all files that its indexes cover.
@@ -238,9 +242,10 @@ def keep_tree(
         truth: Where the predicate is true, leaves by field id.
         indexes: The indexes that fit the table.
         unknown: Parts of the predicate that are not understood, for the reason.
+        entries: The fields that are the value of an entry of a map.
         visit: Called with each index before it is read, and with ``None`` after all were.
     """
-    by_keys = on_keys(truth, indexes)
+    by_keys = on_keys(truth, indexes, entries=entries)
     leaves = _leaves(by_keys)
     # where nothing can match, whatever an index has seen is skipped
     everyone = isinstance(by_keys, AlwaysFalse)
@@ -254,7 +259,7 @@ def keep_tree(
         visit(index)
         try:
             index.check()
-            found = [index.may_match(leaf.ranges) for leaf in own]
+            found = [_answer(index, leaf) for leaf in own]
         except READ_FAILURES as error:
             reasons.append(broken_index(index.definition.name, error))
             continue
@@ -275,23 +280,31 @@ def keep_tree(
     return KeepTree(indexes=tuple(used), keep=keep, used=names, reasons=tuple(reasons))
 
 
+def _answer(index: OpenedIndex, leaf: _Leaf) -> Candidates | None:
+    if isinstance(leaf, KeysWith):
+        return index.may_contain(leaf.part, at_end=leaf.at_end)
+    return index.may_match(leaf.ranges)
+
+
 def _reading_all(reasons: Iterable[Reason]) -> KeepTree:
     return KeepTree(indexes=(), keep=_ANYTHING, used=(), reasons=tuple(reasons))
 
 
 def _too_large(index: OpenedIndex, leaves: Iterable[_Leaf]) -> Reason:
-    ranges = sum(len(leaf.ranges.intervals) for leaf in leaves)
-    return Reason(
-        code=ReasonCode.LOOK_UP_TOO_LARGE,
-        detail=f"{ranges} range{'' if ranges == 1 else 's'} of keys in {index.definition.name}",
-    )
+    every = list(leaves)
+    ranges = sum(len(leaf.ranges.intervals) for leaf in every if not isinstance(leaf, KeysWith))
+    name = index.definition.name
+    detail = f"{ranges} range{'' if ranges == 1 else 's'} of keys in {name}"
+    if any(isinstance(leaf, KeysWith) for leaf in every):
+        detail = f"all keys of {name}, to find those with some letters inside"
+    return Reason(code=ReasonCode.LOOK_UP_TOO_LARGE, detail=detail)
 
 
 def _no_predicate(indexes: Sequence[UsableIndex], unknown: Sequence[str]) -> Reason:
     """Return why no index answers: parts of the predicate that name an indexed column, if any."""
     if not indexes:
         return Reason(code=ReasonCode.NO_INDEX, detail="")
-    names = sorted({usable.columns[0].name for usable in indexes})
+    names = sorted({usable.index.definition.keys[0] for usable in indexes})
     of_columns = {u.columns[0].name for u in indexes if u.index.definition.expression is None}
     details = []
     for name in (name for name in names if name in of_columns):
@@ -308,7 +321,7 @@ def _no_predicate(indexes: Sequence[UsableIndex], unknown: Sequence[str]) -> Rea
 
 def _leaves(rows: RowFilter) -> set[_Leaf]:
     match rows:
-        case ColumnRanges() | ElementRanges():
+        case ColumnRanges() | ElementRanges() | KeysWith():
             return {rows}
         case AllOf() | AnyOf():
             return set().union(*map(_leaves, rows.args))
@@ -320,7 +333,7 @@ def _keep(rows: RowFilter, answers: Mapping[_Leaf, KeepLeaf]) -> KeepLeaf | Keep
     match rows:
         case AlwaysFalse():
             return _NOTHING
-        case ColumnRanges() | ElementRanges():
+        case ColumnRanges() | ElementRanges() | KeysWith():
             return answers.get(rows, _ANYTHING)
         case AllOf() | AnyOf():
             args = [_keep(arg, answers) for arg in rows.args]

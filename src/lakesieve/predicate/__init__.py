@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from lakesieve.predicate.bind import ColumnType, Condition, bind
+from lakesieve.predicate.bind import AskedKey, ColumnType, Condition, bind
 from lakesieve.predicate.expression import Expr
-from lakesieve.predicate.protocol import ELEMENTS, condition_of
+from lakesieve.predicate.protocol import ELEMENTS, ENTRIES, WORDS, condition_of
 from lakesieve.predicate.ranges import Ranges
 from lakesieve.predicate.row_filter import (
     AllOf,
@@ -13,25 +13,30 @@ from lakesieve.predicate.row_filter import (
     AnyOf,
     ColumnRanges,
     ElementRanges,
+    KeysWith,
     RowFilter,
     all_of,
     any_of,
     exact_values,
     rows_where,
 )
-from lakesieve.predicate.sql_text import list_of_elements, to_sql, value_text
+from lakesieve.predicate.sql_text import literal_sql, source_of_many, to_sql, value_text
 
 __all__ = [
     "ELEMENTS",
+    "ENTRIES",
+    "WORDS",
     "AllOf",
     "AlwaysFalse",
     "AlwaysTrue",
     "AnyOf",
+    "AskedKey",
     "ColumnRanges",
     "ColumnType",
     "Condition",
     "ElementRanges",
     "Expr",
+    "KeysWith",
     "Ranges",
     "RowFilter",
     "all_of",
@@ -39,8 +44,9 @@ __all__ = [
     "bind",
     "condition_of",
     "exact_values",
-    "list_of_elements",
+    "literal_sql",
     "rows_where",
+    "source_of_many",
     "to_sql",
     "value_text",
 ]

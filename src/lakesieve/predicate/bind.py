@@ -25,12 +25,15 @@ from lakesieve.predicate.expression import (
     NullSafeEqual,
     OnElements,
     OnExpression,
+    OnText,
     Or,
     StartsWith,
+    TextPattern,
     Unknown,
 )
 from lakesieve.predicate.literals import Bound, are_comparable, code_of
 from lakesieve.predicate.ranges import Ranges
+from lakesieve.predicate.text_words import patterns_of
 from lakesieve.sieve import KINDS, KeyType, successor
 
 if TYPE_CHECKING:
@@ -52,6 +55,10 @@ class ColumnType:
         return KeyType(kind=self.kind, scale=self.scale, precision=self.precision)
 
 
+AskedKey = tuple[str, Literal | None]
+"""A key of an index in a condition: its tree, and the key of an entry, if it is one's value."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
     """A bound leaf: the values of a field or expression that make it true, and that make it false.
@@ -67,13 +74,25 @@ class Condition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ElementCondition:
-    """A bound condition that is true if some element of a list meets another condition.
+    """A bound condition that is true if some element or some key of a map meets another condition.
 
     It says nothing of the rows for which it is not true: they may be false or null.
     """
 
     field_id: int  # of the elements, see `KeyExpression.field_id`
     element: BoundExpr  # on the elements, which have the same field id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextCondition:
+    """A bound condition on a text whose words are keys of an index.
+
+    Every row for which it is true has a text with one of the patterns.
+    """
+
+    condition: BoundExpr
+    field_id: int  # of the words, see `KeyExpression.field_id`
+    patterns: tuple[TextPattern, ...]
 
 
 _NUMBERS = frozenset({"integer", "float", "decimal"})
@@ -87,6 +106,7 @@ BoundExpr = (
     | Condition
     | Constant
     | ElementCondition
+    | TextCondition
     | Unknown
 )
 
@@ -97,15 +117,17 @@ def bind(
     *,
     timezone: str = "UTC",
     strict: bool,
-    expressions: Mapping[str, ColumnType] | None = None,
+    expressions: Mapping[AskedKey, ColumnType] | None = None,
+    words: Mapping[int, int] | None = None,
 ) -> BoundExpr:
     """Bind a predicate to a table's columns.
 
-    ``expressions`` are the expressions that are keys of indexes, by the tree of the condition. If
+    ``expressions`` are the expressions that are keys of indexes, as the condition has them.
+    ``words`` are the field ids of words that are keys, by the field ids of their texts. If
     ``strict``, an unknown column raises ``NotFoundError`` and an impossible literal raises
     ``InvalidInputError``. Otherwise the condition becomes ``Unknown``.
     """
-    return _Binder(columns, timezone, expressions or {}, strict=strict).bind(expr)
+    return _Binder(columns, timezone, expressions or {}, words or {}, strict=strict).bind(expr)
 
 
 class _Binder:
@@ -113,12 +135,14 @@ class _Binder:
         self,
         columns: Mapping[tuple[str, ...], ColumnType],
         timezone: str,
-        expressions: Mapping[str, ColumnType],
+        expressions: Mapping[AskedKey, ColumnType],
+        words: Mapping[int, int],
         *,
         strict: bool,
     ) -> None:
         self._columns = columns
         self._expressions = expressions
+        self._words = words
         self._timezone = timezone
         self._strict = strict
         self._folded: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
@@ -142,11 +166,14 @@ class _Binder:
                 return self._on_expression(expr)
             case OnElements():
                 return self._on_elements(expr)
+            case OnText():
+                otherwise = self.bind(expr.otherwise)
+                return self._of_text(otherwise, self._known(expr.column), (expr.pattern,))
         column = self._column(expr.column)
         if column is None:
             return Unknown(text=".".join(expr.column))
         try:
-            return self._condition(expr, column)
+            return self._of_text(self._condition(expr, column), column, patterns_of(expr))
         except _UnclearError as unclear:
             if self._strict and unclear.hint:
                 raise InvalidInputError(
@@ -158,7 +185,7 @@ class _Binder:
             return Unknown(text=f"{'.'.join(expr.column)} ({unclear.text})")
 
     def _on_expression(self, expr: OnExpression) -> BoundExpr:
-        value = self._expressions.get(expr.tree)
+        value = self._expressions.get((expr.tree, expr.entry))
         if value is None:
             return Unknown(text=expr.text)
         try:
@@ -167,12 +194,23 @@ class _Binder:
             return Unknown(text=expr.text)
 
     def _on_elements(self, expr: OnElements) -> BoundExpr:
-        value = self._expressions.get(expr.tree)
+        value = self._expressions.get((expr.tree, None))
         if value is None:
             return Unknown(text=expr.text)
         # an element has no other columns and no keys of its own
         element = bind(expr.condition, {ELEMENT: value}, timezone=self._timezone, strict=False)
         return ElementCondition(field_id=value.field_id, element=element)
+
+    def _of_text(
+        self, condition: BoundExpr, column: ColumnType | None, patterns: tuple[TextPattern, ...]
+    ) -> BoundExpr:
+        """Add the patterns of a text to a condition, if the words of the text are keys."""
+        if column is None or column.kind != "string":
+            return condition
+        words = self._words.get(column.field_id)
+        if words is None or not patterns:
+            return condition
+        return TextCondition(condition=condition, field_id=words, patterns=patterns)
 
     def _column(self, path: tuple[str, ...]) -> ColumnType | None:
         column = self._known(path)

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from lakesieve.predicate.ranges import Ranges
 
 ELEMENT = ("value",)
-"""Stands for an element of a list, where conditions have the path of a column."""
+"""Stands for an element of a list or a key of a map, where conditions have a column's path."""
 
 Node = TypeVar("Node")
 """Operands of AND, OR and NOT: conditions on column names, or conditions bound to fields."""
@@ -82,23 +82,54 @@ class Keys:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnExpression:
-    """A condition on the value of an expression over columns, such as ``lower(email) = 'x'``."""
+    """A condition on the value of an expression over columns, such as ``lower(email) = 'x'``.
 
-    tree: str  # the expression as JSON, with columns by path
+    If it has an entry, the value is that of the entry with this key: ``attributes['color'] = 'x'``.
+    """
+
+    tree: str  # the expression, or the entries of the map, as JSON, with columns by path
     text: str  # the whole condition, for people
     condition: Compare | In | IsNull | NullSafeEqual | StartsWith  # on the value; has no column
+    entry: Literal | None = None  # a key of the map
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnElements:
-    """A condition that is true if some element of a list meets a condition.
+    """A condition that is true if some element of a list, or some key of a map, meets a condition.
 
     Whether it is false or null for all other rows is not known.
     """
 
-    tree: str  # the elements of the list as JSON, with columns by path
+    tree: str  # the elements of the list or entries of the map as JSON, with columns by path
     text: str  # the whole condition, for people
-    condition: Expr  # on one element, the column `ELEMENT`
+    condition: Expr  # on one element or key, the column `ELEMENT`
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextPattern:
+    """Constant parts that a text has in this order, with anything between them.
+
+    Args:
+        parts: Bytes, at least one part, none empty.
+        begins: Whether the text begins with the first part.
+        ends: Whether the text ends with the last part.
+    """
+
+    parts: tuple[bytes, ...]
+    begins: bool
+    ends: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnText:
+    """A condition that is true only of texts with a pattern, such as ``message LIKE '%failed%'``.
+
+    The pattern may fit more texts.
+    """
+
+    column: tuple[str, ...]
+    pattern: TextPattern
+    otherwise: Expr  # the condition itself, as it is known without the pattern
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,6 +182,7 @@ Expr = (
     | NullSafeEqual
     | OnElements
     | OnExpression
+    | OnText
     | StartsWith
     | Constant
     | Unknown

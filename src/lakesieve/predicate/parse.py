@@ -25,11 +25,13 @@ from lakesieve.predicate.expression import (
     Literal,
     Not,
     NullSafeEqual,
+    OnText,
     Or,
     StartsWith,
     Unknown,
 )
 from lakesieve.predicate.literals import is_single
+from lakesieve.predicate.text_words import like_pattern
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expression
@@ -309,7 +311,9 @@ def _like(node: Expression) -> Expr | None:
     starts = StartsWith(column=column, prefix=stem.encode())
     if text == stem + "%":
         return starts
-    return And(args=(starts, Unknown(text=text)))
+    pattern, rest = like_pattern(text), Unknown(text=text)
+    of_words = OnText(column=column, pattern=pattern, otherwise=rest) if pattern else rest
+    return And(args=(starts, of_words))
 
 
 def _column(node: Expression) -> tuple[str, ...] | None:

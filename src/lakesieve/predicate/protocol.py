@@ -29,8 +29,10 @@ from lakesieve.predicate.expression import (
     NullSafeEqual,
     OnElements,
     OnExpression,
+    OnText,
     Or,
     StartsWith,
+    TextPattern,
     Unknown,
 )
 from lakesieve.predicate.literals import float_code
@@ -52,10 +54,20 @@ _FIELDS = {
     "keys": {"op", "col", "type", "scale", "count", "values", "lengths"},
     **dict.fromkeys(("=", "<=>", "<", "<=", ">", ">="), _COMPARED),
 }
+_OF_TEXT = {"op", "col", "parts", "begins", "ends", "otherwise"}
 # the fields of an expression, which may stand in the place of the column
 _EXPRESSION = {"tree", "text"}
 ELEMENTS = "elements"
 """Begins the tree of the elements of a list. The list is the only other part."""
+
+ENTRIES = "entries"
+"""Begins the tree of the entries of a map. The map is the second part.
+
+In the tree of the value of one entry, such as ``m['k']``, the key is the third part.
+"""
+
+WORDS = "words"
+"""Begins the tree of the words of a text. The text is the only other part."""
 
 # stands for the value of an expression, where conditions have the path of a column
 _VALUE = "value"
@@ -79,6 +91,8 @@ def _node(document: Any, depth: int) -> Expr:
     op = document["op"]
     if op == "any":
         return _on_elements(document, depth)
+    if op == "text":
+        return _on_text(document, depth)
     if "expr" in document:
         return _on_expression(document, depth)
     if not document.keys() <= _FIELDS[op]:
@@ -93,7 +107,7 @@ def _node(document: Any, depth: int) -> Expr:
 
 def _on_expression(document: dict[str, Any], depth: int) -> Expr:
     """Read a condition on the value of an expression. Without a meaning, it has its text."""
-    tree, text = _tree(document["expr"], of_elements=False)
+    tree, text, entry = _tree(document["expr"], of_many=False)
     plain = {name: value for name, value in document.items() if name != "expr"}
     condition = _node(plain | {"col": [_VALUE]}, depth)
     is_negated = isinstance(condition, Not)
@@ -101,29 +115,64 @@ def _on_expression(document: dict[str, Any], depth: int) -> Expr:
         condition = condition.arg
     if not isinstance(condition, Compare | In | IsNull | NullSafeEqual | StartsWith):
         return Unknown(text=text)
-    on = OnExpression(tree=tree, text=text, condition=condition)
+    on = OnExpression(tree=tree, text=text, condition=condition, entry=entry)
     return Not(arg=on) if is_negated else on
 
 
 def _on_elements(document: dict[str, Any], depth: int) -> Expr:
-    """Read a condition that some element of a list must meet."""
+    """Read a condition that some element of a list, or some key of a map, must meet."""
     if set(document) != {"op", "expr", "arg"}:
         raise OddError
-    tree, text = _tree(document["expr"], of_elements=True)
+    tree, text, _ = _tree(document["expr"], of_many=True)
     return OnElements(tree=tree, text=text, condition=_node(document["arg"], depth + 1))
 
 
-def _tree(expression: dict[str, Any], *, of_elements: bool) -> tuple[str, str]:
+def _on_text(document: dict[str, Any], depth: int) -> Expr:
+    """Read a condition on parts of a text. If the parts are odd, the condition itself is left."""
+    otherwise = _node(document["otherwise"], depth + 1)
+    try:
+        pattern = TextPattern(
+            parts=tuple(_bytes(part) for part in _list(document["parts"])),
+            begins=document["begins"],
+            ends=document["ends"],
+        )
+        column = _column(document["col"])
+        is_odd = not pattern.parts or not all(pattern.parts) or set(document) != _OF_TEXT
+        if is_odd or not all(isinstance(flag, bool) for flag in (pattern.begins, pattern.ends)):
+            raise OddError
+    except (OddError, LookupError, ValueError):
+        return otherwise
+    return OnText(column=column, pattern=pattern, otherwise=otherwise)
+
+
+def _column(document: Any) -> tuple[str, ...]:
+    column = tuple(_list(document))
+    if not column or not all(isinstance(part, str) for part in column):
+        raise OddError
+    return column
+
+
+def _tree(expression: dict[str, Any], *, of_many: bool) -> tuple[str, str, Literal | None]:
     """Return the tree of an expression as JSON, and the text of the condition on it.
 
-    The tree of a list's elements stands in conditions on an element, and in no others.
+    The trees of a list's elements and of a map's entries stand in conditions on one of many values,
+    and in no others. The tree of the value of one entry is returned without the key of the entry,
+    which is the third result.
     """
     if set(expression) != _EXPRESSION:
         raise OddError
     text, tree = expression["text"], _list(expression["tree"])
-    if not isinstance(text, str) or (tree[:1] == [ELEMENTS]) != of_elements:
+    if not isinstance(text, str):
         raise OddError
-    return json.dumps(tree), text
+    entry = None
+    if tree[:1] == [ENTRIES] and not of_many:
+        _, source, key = tree
+        if not key.keys() <= {"type", "scale", "value"}:
+            raise OddError
+        tree, entry = [ENTRIES, source], _literal(*_type(key), key["value"])
+    elif (tree[:1] in ([ELEMENTS], [ENTRIES])) != of_many:
+        raise OddError
+    return json.dumps(tree), text, entry
 
 
 def _leaf(op: str, document: dict[str, Any]) -> Expr:
@@ -134,9 +183,7 @@ def _leaf(op: str, document: dict[str, Any]) -> Expr:
         return Constant(value=value)
     if op == "unknown":
         return Unknown(text=str(document["text"]))
-    column = tuple(_list(document["col"]))
-    if not column or not all(isinstance(part, str) for part in column):
-        raise OddError
+    column = _column(document["col"])
     match op:
         case "isnull":
             return IsNull(column=column)

@@ -8,14 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lakesieve.predicate.bind import Condition, ElementCondition
+from lakesieve.predicate.bind import Condition, ElementCondition, TextCondition
 from lakesieve.predicate.expression import And, Constant, Not, Or
 from lakesieve.predicate.ranges import Ranges
+from lakesieve.predicate.text_words import words_of_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lakesieve.predicate.bind import BoundExpr
+    from lakesieve.predicate.expression import TextPattern
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +40,7 @@ class ColumnRanges:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ElementRanges:
-    """Accepts rows with at least one element of a list, or one key of many, in ``ranges``.
+    """Accepts rows with at least one element of a list, or one key of a map, in ``ranges``.
 
     Two such filters are both true if two elements lie in two disjoint ranges. So an AND of them is
     never a filter on the intersection of their ranges.
@@ -46,6 +48,15 @@ class ElementRanges:
 
     field_id: int
     ranges: Ranges  # without null: an index does not tell null elements from empty lists
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeysWith:
+    """Accepts rows with at least one key of many that contains some bytes."""
+
+    field_id: int
+    part: bytes
+    at_end: bool  # whether the key ends with these bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +73,7 @@ class AnyOf:
     args: tuple[RowFilter, ...]
 
 
-RowFilter = AllOf | AnyOf | ColumnRanges | ElementRanges | AlwaysTrue | AlwaysFalse
+RowFilter = AllOf | AnyOf | ColumnRanges | ElementRanges | KeysWith | AlwaysTrue | AlwaysFalse
 
 
 def rows_where(expr: BoundExpr, *, negated: bool = False) -> RowFilter:
@@ -82,6 +93,11 @@ def rows_where(expr: BoundExpr, *, negated: bool = False) -> RowFilter:
             return AlwaysTrue() if expr.value is (not negated) else AlwaysFalse()
         case ElementCondition() if not negated:
             return _some_element(expr.field_id, rows_where(expr.element))
+        case TextCondition() if negated:
+            return rows_where(expr.condition, negated=True)
+        case TextCondition():
+            of_words = any_of([_with_words(expr.field_id, pattern) for pattern in expr.patterns])
+            return all_of([rows_where(expr.condition), of_words])
         case _:
             return AlwaysTrue()
 
@@ -119,6 +135,15 @@ def _is_exact(expr: BoundExpr) -> bool:
             return expr.is_exact
         case _:
             return isinstance(expr, Constant)
+
+
+def _with_words(field_id: int, pattern: TextPattern) -> RowFilter:
+    """Return a filter on words that accepts every row whose text has a pattern."""
+    ranges, part = words_of_pattern(pattern)
+    filters: list[RowFilter] = [ElementRanges(field_id=field_id, ranges=one) for one in ranges]
+    if part is not None:
+        filters.append(KeysWith(field_id=field_id, part=part.text, at_end=part.at_end))
+    return all_of(filters)
 
 
 def _leaf(field_id: int, ranges: Ranges) -> RowFilter:

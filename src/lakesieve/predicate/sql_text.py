@@ -17,6 +17,7 @@ from lakesieve.predicate.row_filter import (
     AlwaysTrue,
     ColumnRanges,
     ElementRanges,
+    KeysWith,
     RowFilter,
 )
 from lakesieve.printable import printable_line
@@ -29,9 +30,10 @@ if TYPE_CHECKING:
     from lakesieve.sieve import Code, Interval
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
-# a call of one function, with at most one level of calls in it; other expressions need parentheses
-_CALL = re.compile(r"\w+\([^()]*(?:\([^()]*\)[^()]*)*\)")
-_ELEMENTS = re.compile(r"\s*elements\s*\((.*)\)\s*", re.IGNORECASE | re.DOTALL)
+# a call of one function, with at most one level of calls in it, or the value of one entry of a map;
+# other expressions need parentheses
+_CALL = re.compile(r"\w+\([^()]*(?:\([^()]*\)[^()]*)*\)|[\w.`]+\[[^\]]*\]")
+_MANY = re.compile(r"\s*(elements|entries|words)\s*\((.*)\)\s*", re.IGNORECASE | re.DOTALL)
 # names an element in the printed condition
 _ELEMENT = "x"
 # values of a list, and characters in all, of a text that is shortened
@@ -74,16 +76,21 @@ def to_sql(
     """
     names = {column.field_id: (column_sql(path), column) for path, column in columns.items()}
     for text, value in (expressions or {}).items():
-        is_call = _CALL.fullmatch(text) is not None or list_of_elements(text) is not None
+        is_call = _CALL.fullmatch(text) is not None or source_of_many(text) is not None
         names[value.field_id] = (text if is_call else f"({text})", value)
     text = _Printer(names, _SHOWN if shorten else None).text(rows)
     return f"{text[: _LONGEST - 3]}..." if shorten and len(text) > _LONGEST else text
 
 
-def list_of_elements(key: str) -> str | None:
-    """Return the list in ``elements(list)``, the text of a key; ``None`` for any other key."""
-    found = _ELEMENTS.fullmatch(key)
-    return found[1].strip() if found else None
+def source_of_many(key: str) -> tuple[str, str] | None:
+    """Return what a key of which a row may have many is made of.
+
+    Returns:
+        ``elements`` and the list for ``elements(list)``, ``entries`` and the map for
+        ``entries(map)``; ``None`` for any other key.
+    """
+    found = _MANY.fullmatch(key)
+    return (found[1].lower(), found[2].strip()) if found else None
 
 
 def column_sql(path: Sequence[str]) -> str:
@@ -111,15 +118,27 @@ class _Printer:
                 name, column = self._columns[rows.field_id]
                 return _any(self._alternatives(name, rows.ranges, column), inside)
             case ElementRanges():
+                return self._of_many(rows)
+            case KeysWith():
                 name, column = self._columns[rows.field_id]
-                parts = self._alternatives(_ELEMENT, rows.ranges, column)
-                condition = _any(parts, inside=False)
-                # a stored text may be anything
-                return f"exists({list_of_elements(name) or name}, {_ELEMENT} -> {condition})"
+                _, source = source_of_many(name) or ("", name)
+                part = literal_sql(rows.part, column)
+                condition = "endswith" if rows.at_end else "contains"
+                return f"exists(words({source}), {_ELEMENT} -> {condition}({_ELEMENT}, {part}))"
             case AllOf():
                 return " AND ".join(self.text(arg, inside=True) for arg in rows.args)
         parts = [self.text(arg) for arg in rows.args]
         return _any(parts, inside)
+
+    def _of_many(self, rows: ElementRanges) -> str:
+        """Return a condition that one of many keys meets."""
+        name, column = self._columns[rows.field_id]
+        condition = _any(self._alternatives(_ELEMENT, rows.ranges, column), inside=False)
+        # a stored text may be anything
+        what, source = source_of_many(name) or ("", name)
+        # Spark has no function that returns words, but people understand it
+        source = f"words({source})" if what == "words" else source
+        return f"exists({source}, {_ELEMENT} -> {condition})"
 
     def _alternatives(self, name: str, ranges: Ranges, column: ColumnType) -> list[str]:
         """Return conditions of which one must be true."""

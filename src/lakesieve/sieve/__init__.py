@@ -10,6 +10,7 @@ from lakesieve.sieve.byte_order import front_coded, front_decoded, prefix_ends
 from lakesieve.sieve.composite import (
     MAX_COLUMNS,
     VALUES,
+    KeysOfRow,
     component_code,
     encode_composite,
     encode_rows,
@@ -44,6 +45,7 @@ from lakesieve.sieve.lookup import (
     lookup_range,
     lookup_ranges,
     lookup_spans,
+    lookup_words,
 )
 from lakesieve.sieve.merge import merge_blocks, merge_streams
 from lakesieve.sieve.pairs import sort_pairs
@@ -52,11 +54,13 @@ from lakesieve.sieve.separators import with_gaps
 from lakesieve.sieve.shared_prefixes import MAX_PREFIX_BYTES, SharedPrefixes
 from lakesieve.sieve.text import TextCode
 from lakesieve.sieve.trade_off_curve import TradeOff
+from lakesieve.sieve.words import LONGEST_WORD, is_of_word, split_words
 
 __all__ = [
     "ABSENT_HITS",
     "END_KEY_BYTES",
     "KINDS",
+    "LONGEST_WORD",
     "MAX_COLUMNS",
     "MAX_PREFIX_BYTES",
     "MOST_END_KEYS",
@@ -69,6 +73,7 @@ __all__ = [
     "Interval",
     "KeyKind",
     "KeyType",
+    "KeysOfRow",
     "KnownKeys",
     "RangeSet",
     "SharedPrefixes",
@@ -88,6 +93,7 @@ __all__ = [
     "encode_rows",
     "front_coded",
     "front_decoded",
+    "is_of_word",
     "keys_of_rows",
     "leading_code",
     "lookup_codes",
@@ -95,12 +101,14 @@ __all__ = [
     "lookup_range",
     "lookup_ranges",
     "lookup_spans",
+    "lookup_words",
     "merge_blocks",
     "merge_streams",
     "one_range",
     "prefix_ends",
     "row_groups_of",
     "sort_pairs",
+    "split_words",
     "successor",
     "trade_offs",
     "unscaled",

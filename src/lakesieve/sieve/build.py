@@ -13,8 +13,8 @@ from lakesieve.defaults import ABSENT_HITS
 from lakesieve.errors import ErrorKind, InvalidInputError
 from lakesieve.sieve.blocks import Blocks, key_steps, slice_indices
 from lakesieve.sieve.end_keys import MOST_END_KEYS, EndKeys
-from lakesieve.sieve.pairs import PairText, code_pairs
-from lakesieve.sieve.separators import Cuts, cut_bytes, cut_ints, with_gaps
+from lakesieve.sieve.pairs import PairText, code_pairs, sort_pairs
+from lakesieve.sieve.separators import Cuts, cut_bytes, cut_ints, whole_keys, with_gaps
 from lakesieve.sieve.text import TextCode
 
 if TYPE_CHECKING:
@@ -45,11 +45,12 @@ def build_runs(
     absent_hits: float,
     text: TextCode | None = None,
     top: bytes | None = None,
+    whole: bool = False,
 ) -> tuple[Blocks, pa.Array, np.ndarray]:
     """Cut pairs as :func:`build_blocks` does, and return what later steps need.
 
     ``text`` is the text code if the keys are codes. Then ``top`` is a string that is not below any
-    of them.
+    of them. If ``whole``, the keys are byte strings, and each is the separator of a block.
 
     Returns:
         The blocks; the codes of all distinct keys; and, for each block except gaps, the index of
@@ -64,12 +65,15 @@ def build_runs(
     if text is not None:
         low, high = text.decode(keys.to_numpy()[[0, -1]]).to_pylist()
         bounds = (low, high if top is None else top)
-    elif keys.type == pa.binary():
+    elif keys.type == pa.binary() and not whole:
         coded = TextCode.fit(distinct)
         if coded is not None:
             text, codes = coded[0], pa.array(coded[1])
-    cut = cut_bytes if codes.type == pa.binary() else _cut_ints
-    cuts = cut(codes, runs, absent_hits)
+    if whole:
+        cuts = whole_keys(codes)
+    else:
+        cut = cut_bytes if codes.type == pa.binary() else _cut_ints
+        cuts = cut(codes, runs, absent_hits)
     sizes = lengths[cuts.first]
     if len(cuts.first) < len(starts):
         ordinals = ordinals[slice_indices(starts[cuts.first], sizes)[1]]
@@ -140,6 +144,7 @@ def blocks_of_pairs(
     max_pairs: int,
     absent_hits: float = ABSENT_HITS,
     counts: np.ndarray | None = None,
+    whole: bool = False,
 ) -> Iterator[Blocks]:
     """Cut pairs in any order into blocks of bounded size.
 
@@ -150,19 +155,24 @@ def blocks_of_pairs(
             so their limit is an eighth of it.
         absent_hits: As for :func:`build_blocks`.
         counts: Array to which the number of distinct pairs of each unit is added, int64.
+        whole: Whether every key, a byte string, must be the separator of a block.
 
     Yields:
         Blocks in key order. No two of them share a key.
     """
     if len(keys) == 0:
         return
-    codes, units, text = code_pairs(keys, ordinals)
+    codes, units, text = (
+        (*sort_pairs(keys, ordinals), None) if whole else code_pairs(keys, ordinals)
+    )
     if counts is not None:
         counts += np.bincount(units, minlength=len(counts))
     top = None if text is None else pc.max(keys).as_py()
     if codes.type == pa.binary():
         max_pairs = max(1, max_pairs // _OF_STRINGS)
-    builder = BlockBuilder(max_pairs=max_pairs, absent_hits=absent_hits, text=text, top=top)
+    builder = BlockBuilder(
+        max_pairs=max_pairs, absent_hits=absent_hits, text=text, top=top, whole=whole
+    )
     yield from builder.push(codes, units)
     yield from builder.finish()
 
@@ -178,6 +188,7 @@ class BlockBuilder:
         absent_hits: As for :func:`build_blocks`.
         text: The text code, if the keys are codes, with the keys themselves.
         top: A string that is not below any of the keys, if they are codes.
+        whole: As for :func:`blocks_of_pairs`.
     """
 
     def __init__(
@@ -187,11 +198,13 @@ class BlockBuilder:
         absent_hits: float = ABSENT_HITS,
         text: PairText | None = None,
         top: bytes | None = None,
+        whole: bool = False,
     ) -> None:
         self._max_pairs = max_pairs
         self._absent_hits = absent_hits
         self._text = text
         self._top = top
+        self._whole = whole
         self._keys: list[pa.Array] = []
         self._ordinals: list[np.ndarray] = []
         self._held = 0
@@ -228,7 +241,14 @@ class BlockBuilder:
         text = None if self._text is None else self._text.code
         if text is not None and behind is not None:
             top = text.decode(np.array([behind.as_py()]))[0].as_py()
-        blocks, _, _ = build_runs(keys, ordinals, absent_hits=self._absent_hits, text=text, top=top)
+        blocks, _, _ = build_runs(
+            keys,
+            ordinals,
+            absent_hits=self._absent_hits,
+            text=text,
+            top=top,
+            whole=self._whole,
+        )
         return replace(blocks, ends=self._ends(keys, blocks.key_count))
 
     def _ends(self, keys: pa.Array, count: int) -> EndKeys:

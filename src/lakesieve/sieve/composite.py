@@ -13,6 +13,7 @@ components, null first. Promoting a column's type does not change its components
 from __future__ import annotations
 
 from dataclasses import replace
+from enum import Enum
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +22,7 @@ import pyarrow.compute as pc
 
 from lakesieve.sieve.byte_order import binary_array
 from lakesieve.sieve.keys import KeyType, encode_keys, unscaled, wide_code
+from lakesieve.sieve.words import split_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +31,18 @@ if TYPE_CHECKING:
 
 MAX_COLUMNS = 8
 """Largest number of columns in a composite key."""
+
+
+class KeysOfRow(Enum):
+    """How many keys a row has, and how they follow from its key columns."""
+
+    ONE = "one"
+    """One key, from the values of its columns."""
+    LISTS = "lists"
+    """One for each place in the lists that its columns have, which are equally long."""
+    WORDS = "words"
+    """One for each word of the text that its only column has."""
+
 
 VALUES = (b"\x01", b"\x02")
 """Half-open interval of all components that are not null."""
@@ -59,27 +73,28 @@ def encode_rows(
 def keys_of_rows(
     key_types: Sequence[KeyType],
     columns: Sequence[pa.Array | pa.ChunkedArray],
-    *,
-    has_many: bool = False,
+    keys: KeysOfRow = KeysOfRow.ONE,
 ) -> tuple[pa.Array, np.ndarray | None]:
     """Return the keys of rows, and the row of each key.
 
     Args:
         key_types: The types of the key columns.
-        columns: The key columns. If ``has_many``, the only one has lists of keys.
-        has_many: Whether a row has zero, one or many keys: the elements of its list that are no
-            nulls.
+        columns: The key columns.
+        keys: How the keys of a row follow from its columns. Nulls in the list of an only column are
+            no keys.
 
     Returns:
         Key codes without nulls; and for each key the number of its row, ascending, int64, or
         ``None`` if each row has one key.
     """
-    if has_many:
-        lists = columns[0]
+    rows: np.ndarray | None
+    if keys is KeysOfRow.WORDS:
+        return split_words(columns[0])
+    if keys is KeysOfRow.LISTS:
         # a null list has no elements, whatever its offsets say
-        codes = encode_keys(key_types[0], pc.list_flatten(lists))
-        lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy()
-        rows = np.repeat(np.arange(len(lists)), lengths)
+        codes = encode_rows(key_types, [pc.list_flatten(lists) for lists in columns])
+        lengths = pc.fill_null(pc.list_value_length(columns[0]), 0).to_numpy()
+        rows = np.repeat(np.arange(len(columns[0])), lengths)
     else:
         codes, rows = encode_rows(key_types, columns), None
     if not codes.null_count:

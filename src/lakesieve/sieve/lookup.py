@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from lakesieve.sieve.blocks import slice_indices
 from lakesieve.sieve.byte_order import CODE_LIMIT
+from lakesieve.sieve.words import LONGEST_WORD
 
 if TYPE_CHECKING:
     from lakesieve.sieve.blocks import Blocks
@@ -208,3 +209,21 @@ def _search_bytes(
     targets = np.empty(len(wanted), object)
     targets[:] = wanted
     return np.searchsorted(blocks.keys.to_numpy(zero_copy_only=False), targets, side=side)
+
+
+def lookup_words(blocks: Blocks, part: bytes, *, at_end: bool) -> np.ndarray:
+    """Return the units of all keys that contain, or end with, some bytes.
+
+    Every key is the separator of a block. Keys of :data:`LONGEST_WORD` bytes may have been cut, so
+    they count as if they matched.
+
+    Returns:
+        Ascending distinct ordinals, int32.
+    """
+    keys = blocks.keys
+    matches = pc.ends_with(keys, part) if at_end else pc.match_substring(keys, part)
+    may_be_cut = pc.greater_equal(pc.binary_length(keys), LONGEST_WORD)
+    rows = np.flatnonzero(pc.or_(matches, may_be_cut).to_numpy(zero_copy_only=False))
+    starts = blocks.offsets[rows]
+    _, at = slice_indices(starts, blocks.offsets[rows + 1] - starts)
+    return distinct(blocks.ordinals[at])

@@ -89,7 +89,11 @@ def merge_blocks(chunks: Sequence[Blocks], ordinals: Sequence[np.ndarray]) -> Bl
 
 
 def merge_streams(
-    streams: Sequence[Iterable[Blocks]], ordinals: Sequence[np.ndarray], *, max_ordinals: int
+    streams: Sequence[Iterable[Blocks]],
+    ordinals: Sequence[np.ndarray],
+    *,
+    max_ordinals: int,
+    whole: bool = False,
 ) -> Iterator[Blocks]:
     """Merge lists of blocks of any length with bounded memory.
 
@@ -97,6 +101,7 @@ def merge_streams(
         streams: For each list its blocks in order. All have one text code, and none is empty.
         ordinals: For each stream, the new ordinal by old ordinal; -1 drops the unit.
         max_ordinals: About how many ordinals one of the merged :class:`Blocks` may hold.
+        whole: Whether every key, a byte string, is a separator and must remain one.
 
     Yields:
         Merged blocks in key order. Their counts of keys and pairs are 0.
@@ -110,7 +115,7 @@ def merge_streams(
         cut = min(cuts) if cuts else None
         parts = [(source.take(cut), new) for source, new in zip(sources, ordinals, strict=True)]
         chunks = [(chunk, new) for chunk, new in parts if chunk is not None]
-        merged = _merged(chunks, bytewise=bytewise) if chunks else None
+        merged = _merged(chunks, bytewise=bytewise, whole=whole) if chunks else None
         if merged is not None:
             waiting.append(merged)
         if sum(len(chunk.ordinals) for chunk in waiting) >= max_ordinals:
@@ -190,7 +195,9 @@ def _end(blocks: Blocks) -> Code | None:
     return None if last == 2**63 - 1 else last + 1
 
 
-def _merged(chunks: Sequence[tuple[_Chunk, np.ndarray]], *, bytewise: bool) -> _Chunk | None:
+def _merged(
+    chunks: Sequence[tuple[_Chunk, np.ndarray]], *, bytewise: bool, whole: bool
+) -> _Chunk | None:
     keys = pa.concat_arrays([chunk.keys for chunk, _ in chunks])
     ends = [chunk.end for chunk, _ in chunks]
     bounded = [end for end in ends if end is not None]
@@ -218,7 +225,8 @@ def _merged(chunks: Sequence[tuple[_Chunk, np.ndarray]], *, bytewise: bool) -> _
     distinct = order[differs]
     behind_all = distinct[filled[-1] + 1 :][:1]
     sizes = sizes[inside]
-    fresh = differing_sets(units, sizes)
+    # equal sets of neighbours would become one block, whose separator is only the first key
+    fresh = np.ones(len(sizes), bool) if whole else differing_sets(units, sizes)
     _, at = slice_indices((np.cumsum(sizes) - sizes)[fresh], sizes[fresh])
     return _Chunk(
         keys=everything.take(pa.array(distinct[kept_ranks[fresh]])),

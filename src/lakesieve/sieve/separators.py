@@ -162,7 +162,18 @@ def cut_bytes(keys: pa.Array, runs: np.ndarray, absent_hits: float) -> Cuts:
         separators = prefixes(keys.take(pa.array(first)), prefix_lengths)
         return Cuts(first=first, separators=separators, gaps=first[:0], ends=keys[:0])
     common = np.maximum(np.append(0, shared), np.append(shared, 0))
-    separators = prefixes(keys, common + 1 + _telling_bytes(keys, common, absent_hits))
+    return _own_blocks(keys, prefixes(keys, common + 1 + _telling_bytes(keys, common, absent_hits)))
+
+
+def whole_keys(keys: pa.Array) -> Cuts:
+    """Make every key a block of its own, whose separator is the whole key.
+
+    The block ends in a gap after all strings that begin with the key.
+    """
+    return _own_blocks(keys, keys)
+
+
+def _own_blocks(keys: pa.Array, separators: pa.Array) -> Cuts:
     ends, has_gap = prefix_ends(separators.slice(0, len(keys) - 1))
     has_gap &= pc.less(ends, separators.slice(1)).to_numpy(zero_copy_only=False)
     gaps = np.flatnonzero(has_gap)

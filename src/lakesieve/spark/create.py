@@ -189,7 +189,7 @@ def _build(
     """Add all data files of a version to new indexes."""
     # they lie side by side in one store
     builds[0].store.storage.probe()
-    keys = (", ".join(key.name for key in build.definition.columns) for build in builds)
+    keys = (", ".join(build.definition.keys) for build in builds)
     add_files(
         spark,
         source,

@@ -128,7 +128,8 @@ def compaction_changes(
         entry.id: _new_ordinals(new, loader.first_ordinals(entry), firsts)
         for entry, new in zip(chosen, numbers, strict=True)
     }
-    merged = _merged_blocks(loader, segments, by_catalogue, segment_ordinals)
+    whole = snapshot.definition.has_whole_keys
+    merged = _merged_blocks(loader, segments, by_catalogue, segment_ordinals, whole=whole)
     unit_count, catalogue = int(firsts[-1]), catalogue_id(files.column("path"))
     staged = [
         stage_segment(store.storage, blocks, unit_count=unit_count, catalogue=catalogue)
@@ -201,6 +202,8 @@ def _merged_blocks(
     segments: Sequence[SegmentEntry],
     ordinals: Mapping[str, np.ndarray],
     max_ordinals: int,
+    *,
+    whole: bool,
 ) -> Iterator[Blocks]:
     """Yield the merged blocks of segments, with the new ordinals of their catalogues."""
     opened = [loader.segment(entry) for entry in segments]
@@ -216,6 +219,7 @@ def _merged_blocks(
             [_blocks(loader, chain) for chain in chains],
             [ordinals[chain[0].entry.catalogue] for chain in chains],
             max_ordinals=max_ordinals,
+            whole=whole,
         )
         for blocks in merged:
             low, high = blocks.bounds

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from lakesieve.errors import corrupt
 from lakesieve.sieve import (
     RangeSet,
     bytewise_code,
@@ -18,6 +19,7 @@ from lakesieve.sieve import (
     lookup_range,
     lookup_ranges,
     lookup_spans,
+    lookup_words,
     one_range,
     row_groups_of,
 )
@@ -39,6 +41,9 @@ Between the two, the limit is twice the number of data files, or of row blocks. 
 takes a few milliseconds, like reading a row block or a small data file. Beyond the limit, a scan of
 the table is faster.
 """
+
+MANY_WORD_GROUPS = 1024
+"""Most row groups of an index of words that one look-up may read: some ten million words."""
 
 # with more segments than this around a key, planning is cheap compared with reading them
 _FEW_SEGMENTS = 16
@@ -120,6 +125,30 @@ class IndexReader:
                 for entry in self._catalogues
             }
         return self._units(parts)
+
+    def units_of_words(self, part: bytes, *, at_end: bool) -> dict[str, np.ndarray] | None:
+        """Return the ordinals of all words that contain, or end with, some bytes.
+
+        Every key of the index must be the separator of a block. Row groups are read one by one, at
+        most :data:`MANY_WORD_GROUPS`.
+
+        Returns:
+            The ordinals by catalogue, or ``None`` if the index has more row groups.
+        """
+        if self._row_groups > MANY_WORD_GROUPS:
+            return None
+        by_catalogue: dict[str, list[np.ndarray]] = {}
+        for entry in (entry for row in self._rows for entry in row.entries):
+            opened = self.loader.segment(entry)
+            if not opened.footer.bytewise:
+                raise corrupt(entry.path, "its keys are not whole words")
+            for _, blocks in self.loader.row_groups(opened, range(entry.row_groups)):
+                units = lookup_words(blocks, part, at_end=at_end)
+                by_catalogue.setdefault(entry.catalogue, []).append(units)
+        return {
+            catalogue: distinct(np.concatenate(chunks))
+            for catalogue, chunks in by_catalogue.items()
+        }
 
     def _in_one_row_group(
         self, low: Code | None, high: Code | None

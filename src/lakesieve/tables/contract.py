@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from lakesieve.sieve import KeysOfRow
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -26,14 +28,15 @@ class Column:
     precision: int = 18  # for decimals: total number of digits
     refusal: str = ""  # why it cannot be a key although its type could be one; else empty
     elements: str = "other"  # only for a list: the key kind of its elements, or `"other"`
+    entries: str = "other"  # only for a map: the key kind of its values, or `"other"`
     # only for an expression, whose path is its SQL text: the expression, and the columns it reads
     expression: KeyExpression | None = None
     sources: tuple[Column, ...] = ()
 
     @property
-    def has_many(self) -> bool:
-        """True if a row has zero, one or many of these keys: the elements of a list."""
-        return self.expression is not None and self.expression.has_many
+    def keys_of_row(self) -> KeysOfRow:
+        """How the keys of a row follow from the value of the column."""
+        return KeysOfRow.ONE if self.expression is None else self.expression.keys_of_row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -57,6 +57,8 @@ _PLAIN_TIMES = "CORRECTED CORRECTED"
 READ_BY_DEFAULT = {"case": "false", "times": _PLAIN_TIMES}
 """How names are compared and old times are read if no session says otherwise."""
 
+# the parts of lists and maps in Spark's schema JSON
+_PARTS = {"array": ("elementType",), "map": ("keyType", "valueType")}
 _TIMES = frozenset({"date", "timestamp", "timestamp_ntz"})
 DECIMAL_TYPE = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 """Matches the name of a decimal type: precision and scale."""
@@ -158,7 +160,9 @@ class _Field:
     refusal: str = ""  # why it cannot be a key: a name in `_REFUSALS`
     text_refusal: str = ""  # the same, but by its type alone, even for a partition column
     inner: tuple[dict[str, Any], ...] = ()
-    element: str = ""  # type of the elements of a list, unless they are lists, maps or structs
+    # types of the elements of a list, or of the keys and values of a map; empty if one of them is a
+    # list, a map or a struct
+    parts: tuple[str, ...] = ()
 
 
 def stored_columns(
@@ -232,20 +236,20 @@ def _field(
         refusal="folder" if in_folder else refusal,
         text_refusal=refusal,
         inner=tuple(kind["fields"]) if name == "struct" else (),
-        element=_element_type(kind),
+        parts=_part_types(kind),
     )
 
 
-def _element_type(kind: Any) -> str:
-    """Return the type of the elements of a list, or an empty text for all other types."""
-    is_list = isinstance(kind, dict) and kind["type"] == "array"
-    element = kind.get("elementType") if is_list else None
-    return element if isinstance(element, str) else ""
+def _part_types(kind: Any) -> tuple[str, ...]:
+    """Return the types of the parts of a list or a map, if all of them are plain types."""
+    names = _PARTS.get(kind["type"], ()) if isinstance(kind, dict) else ()
+    parts = tuple(kind.get(name) for name in names)
+    return parts if all(isinstance(part, str) for part in parts) else ()
 
 
 def _column(parsed: dict[str, Any], field: _Field) -> Column:
-    if field.element:
-        return _list_column(parsed, field)
+    if field.parts:
+        return _column_of_parts(parsed, field)
     decimal = DECIMAL_TYPE.fullmatch(field.type)
     kind = "decimal" if decimal else SPARK_KINDS.get(field.type, "other")
     refusal = field.refusal
@@ -265,18 +269,26 @@ def _column(parsed: dict[str, Any], field: _Field) -> Column:
     )
 
 
-def _list_column(parsed: dict[str, Any], field: _Field) -> Column:
-    """Return a list, whose identity is that of a column of its elements."""
-    element = _column(parsed, replace(field, type=field.element, element=""))
-    # of Hudi's lists it is not known how they change with the schema
-    is_known = "promotes" not in parsed
+def _column_of_parts(parsed: dict[str, Any], field: _Field) -> Column:
+    """Return a list or a map.
+
+    Its identity is made of the identities of columns of its parts. One of the parts has the kind
+    ``other`` if the parts cannot be keys.
+    """
+    parts = [_column(parsed, replace(field, type=part, parts=())) for part in field.parts]
+    kinds = {part.kind for part in parts}
+    # of Hudi's lists and maps it is not known how they change with the schema
+    is_known = "promotes" not in parsed and "other" not in kinds
+    kind = parts[-1].kind if is_known else "other"
+    ids = [part.field_id for part in parts]
     return Column(
         path=field.path,
-        field_id=element.field_id,
+        field_id=ids[0] if len(ids) == 1 else field_identity({"key": ids[0], "value": ids[1]}),
         type=field.type,
         kind="other",
-        refusal=element.refusal,
-        elements=element.kind if is_known else "other",
+        refusal=max(part.refusal for part in parts),
+        elements=kind if len(ids) == 1 else "other",
+        entries=kind if len(ids) > 1 else "other",
     )
 
 

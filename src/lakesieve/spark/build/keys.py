@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lakesieve.index.definition import expression_of_keys, key_columns
-from lakesieve.spark.tables.expressions import described_key
+from lakesieve.spark.tables.expressions import described_keys
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,4 +28,4 @@ def index_keys(
     if expression is None:
         return key_columns(table.reader, version, columns)
     known = table.reader.columns(version)
-    return (described_key(table.rows(version), expression, known),)
+    return described_keys(table.rows(version), expression, known)

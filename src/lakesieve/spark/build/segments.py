@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from lakesieve.errors import ErrorKind, LakesieveError, UnsupportedError
 from lakesieve.format import catalogue_id
-from lakesieve.sieve import Budget
+from lakesieve.sieve import Budget, KeysOfRow
 from lakesieve.spark.build.source import SMALLEST_SPLIT, key_types
 from lakesieve.spark.build.stages import (
     BUFFER_ROWS,
@@ -49,6 +49,12 @@ SMALLEST_BUCKET = 500_000
 SAMPLE_KEYS = 100_000
 SAMPLED_FILES = 32
 CURVE_ROWS = 500_000
+_BYTES = {KeysOfRow.LISTS: "ARRAY<BINARY>"}
+# how many keys a row has, as SQL; words have five letters on average
+_KEYS_OF_A_ROW = {
+    KeysOfRow.LISTS: "greatest(size({}), 0)",
+    KeysOfRow.WORDS: "octet_length({}) / 6",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,7 +194,7 @@ def _scattered(
             positions=any(unit.rows for _, unit in indexes),
         )
         keys = source.rows
-        if any(column.has_many for column in source.columns):
+        if any(column.keys_of_row is not KeysOfRow.ONE for column in source.columns):
             few = replace(read, stride=max(1, files.num_rows // SAMPLED_FILES))
             keys = math.ceil(keys * _keys_of_a_row(raw_rows(few), source.columns))
             read = replace(read, split_bytes=_split_bytes(files, keys, cores))
@@ -221,7 +227,7 @@ def _index_tasks(
         task = IndexTask(
             columns=tuple(positions[column.field_id] for column in columns),
             key_types=key_types(columns),
-            has_many=columns[0].has_many,
+            keys_of_row=columns[0].keys_of_row,
             first_bucket=tasks[-1].tally_bucket + 1 if tasks else 0,
             unit=unit,
             first_ordinals=unit.first_ordinals(records),
@@ -242,7 +248,7 @@ def hashed_rows(rows: DataFrame, columns: Sequence[Column], salt: int) -> DataFr
     for name, column in zip(names, columns, strict=True):
         _check_collation(column, rows.schema[name].dataType.simpleString())
     keys = (
-        f"CAST({name} AS {'ARRAY<BINARY>' if column.has_many else 'BINARY'}) AS {name}"
+        f"CAST({name} AS {_BYTES.get(column.keys_of_row, 'BINARY')}) AS {name}"
         if column.kind == "string"
         else name
         for name, column in zip(names, columns, strict=True)
@@ -284,7 +290,9 @@ def file_hashes(spark: SparkSession, paths: pa.ChunkedArray) -> tuple[int, np.nd
 def _keys_of_a_row(rows: DataFrame, columns: Sequence[Column]) -> float:
     """Return how many keys a row has on average in the key column with most, but at least one."""
     means = (
-        f"avg(greatest(size(key_{at}), 0))" for at, column in enumerate(columns) if column.has_many
+        f"avg({_KEYS_OF_A_ROW[column.keys_of_row].format(f'key_{at}')})"
+        for at, column in enumerate(columns)
+        if column.keys_of_row in _KEYS_OF_A_ROW
     )
     (found,) = rows.selectExpr(*means).collect()
     return max(1.0, *(float(mean or 0) for mean in found))

@@ -24,6 +24,7 @@ from lakesieve.format import DATA_FILE, SegmentEntry, encode_segment
 from lakesieve.sieve import (
     ABSENT_HITS,
     Budget,
+    KeysOfRow,
     blocks_of_pairs,
     build_budgeted,
     keys_of_rows,
@@ -61,7 +62,7 @@ class IndexTask:
     Args:
         columns: Positions of its key columns among the columns that are read.
         key_types: Types of the key columns.
-        has_many: Whether a row has zero, one or many keys: the elements of a list.
+        keys_of_row: How the keys of a row follow from its columns.
         boundaries: First key code of every bucket except the first, ascending.
         first_bucket: Number of its first bucket. Other indexes have the buckets before and after.
         storage: The storage for its segments; ``None`` if none are written.
@@ -73,7 +74,7 @@ class IndexTask:
 
     columns: tuple[int, ...]
     key_types: tuple[KeyType, ...]
-    has_many: bool = False
+    keys_of_row: KeysOfRow = KeysOfRow.ONE
     boundaries: tuple[int | bytes, ...] = ()
     first_bucket: int = 0
     storage: Storage | None = None
@@ -111,7 +112,7 @@ class IndexTask:
     def keys_of(self, columns: Sequence[pa.Array]) -> tuple[pa.Array, np.ndarray | None]:
         """Return the keys of some rows, and each key's row (``None`` if rows have one key each)."""
         own = [columns[at] for at in self.columns]
-        return keys_of_rows(self.key_types, own, has_many=self.has_many)
+        return keys_of_rows(self.key_types, own, self.keys_of_row)
 
 
 def scatter(
@@ -325,6 +326,7 @@ def _blocks(
             max_pairs=SEGMENT_PAIRS,
             absent_hits=index.absent_hits,
             counts=counts,
+            whole=index.keys_of_row is KeysOfRow.WORDS,
         )
     bits = index.budget.bits_per_row
     distinct, units = sort_pairs(keys, ordinals)

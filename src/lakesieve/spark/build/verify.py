@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from lakesieve.sieve import KeyType
+    from lakesieve.sieve import KeysOfRow, KeyType
     from lakesieve.spark.build.progress import Watch
     from lakesieve.spark.build.source import Source
     from lakesieve.storage import Storage
@@ -57,7 +57,7 @@ def files_with_missing_keys(
             storage=store.storage,
             state=state,
             key_types=source.key_types,
-            has_many=source.columns[0].has_many,
+            keys_of_row=source.columns[0].keys_of_row,
             paths=paths.to_pylist(),
             hashes=hashes,
             order=order,
@@ -75,7 +75,7 @@ def _missing_by_file(
     storage: Storage,
     state: Snapshot,
     key_types: tuple[KeyType, ...],
-    has_many: bool,
+    keys_of_row: KeysOfRow,
     paths: list[str],
     hashes: np.ndarray,
     order: np.ndarray,
@@ -89,7 +89,7 @@ def _missing_by_file(
     for rows in gathered(batches, _BATCH_ROWS):
         *columns, files = (column.combine_chunks() for column in rows.columns)
         at = order[np.searchsorted(hashes, files.to_numpy())]
-        keys = keys_of_rows(key_types, columns, has_many=has_many)
+        keys = keys_of_rows(key_types, columns, keys_of_row)
         missing = _missing(index, *keys, covered[at])
         counts = np.bincount(at[missing], minlength=len(paths))
         wrong = np.flatnonzero(counts)

@@ -12,7 +12,7 @@ from lakesieve.index.expressions import (
     key_expression,
     stored_tree,
 )
-from lakesieve.predicate import condition_of, list_of_elements
+from lakesieve.predicate import condition_of, source_of_many
 from lakesieve.spark.versions.jar import own_class
 from lakesieve.spark.versions.messages import without_traces
 
@@ -29,16 +29,20 @@ _ALLOWED = (
     "but the columns of its row."
 )
 
-_LISTS = (
-    "elements() takes a column, or a field of a struct, that is a list of values which can be "
-    "indexed themselves. docs/elements.md says which lists are not."
-)
+_SOURCES = {
+    "elements": "elements() takes a column, or a field of a struct, that is a list of values which "
+    "can be indexed themselves. docs/elements.md says which lists are not.",
+    "entries": "entries() takes a column, or a field of a struct, that is a map whose keys and "
+    "values can be indexed themselves. docs/entries.md says which maps are not.",
+    "words": "words() takes a column, or a field of a struct, that is a text which can be indexed "
+    "itself. docs/words.md says more.",
+}
 
 
-def described_key(
+def described_keys(
     rows: DataFrame, sql: str, columns: Mapping[tuple[str, ...], KeyColumn]
-) -> KeyColumn:
-    """Return an expression over the columns of a table as the key of an index.
+) -> tuple[KeyColumn, ...]:
+    """Return an expression over the columns of a table as the key columns of an index.
 
     Args:
         rows: Rows with the columns of the table, which are not read.
@@ -49,13 +53,14 @@ def described_key(
         InvalidInputError: The text is no expression over these columns.
         UnsupportedError: The expression, or a column that it reads, cannot be indexed.
     """
-    elements_of = list_of_elements(sql)
-    described = _described(rows, sql, elements_of)
+    many = source_of_many(sql)
+    described = _described(rows, sql, many)
+    allowed = _ALLOWED if many is None else _SOURCES[many[0]]
     if "refused" in described:
         raise UnsupportedError(
             f"{sql} cannot be the key of an index: {described['refused']} is not allowed.",
             kind=ErrorKind.UNSUPPORTED_TYPE,
-            hint=_ALLOWED if elements_of is None else _LISTS,
+            hint=allowed,
         )
     try:
         tree, sources = stored_tree(described["tree"], columns)
@@ -65,17 +70,19 @@ def described_key(
             "is none of the table" if column is None else f"of type {column.type} cannot be indexed"
         )
         hint = "An expression may read columns that can be indexed themselves."
-        hint = hint if elements_of is None else _LISTS
+        hint = hint if many is None else allowed
         raise UnsupportedError(
             f"{sql} cannot be the key of an index: {why}.",
             kind=ErrorKind.UNSUPPORTED_TYPE,
             hint=(column.refusal if column is not None else "") or hint,
         ) from None
-    return key_expression(sql, tree, sources, described)
+    return key_expression(sql, tree, sources, described["columns"])
 
 
 def expression_values(rows: DataFrame, key: KeyColumn) -> Column:
-    """Return the values of an expression in some rows, after a check that it means what it did.
+    """Return the values of a key column in some rows, after a check that they are what they were.
+
+    Elements, and the keys and values of entries, are whole lists, which workers take apart.
 
     Raises:
         InvalidInputError: A column of the expression has another name now.
@@ -95,7 +102,8 @@ def expression_values(rows: DataFrame, key: KeyColumn) -> Column:
             "the new name.",
         )
     columns = {source.path: source for source in key.sources}
-    tree = described_key(rows, expression.sql, columns).expression
+    described = described_keys(rows, expression.sql, columns)
+    tree = described[0].expression
     assert tree is not None
     if tree.tree != expression.tree:
         difference = differing_session(expression.tree, tree.tree)
@@ -105,21 +113,21 @@ def expression_values(rows: DataFrame, key: KeyColumn) -> Column:
             kind=ErrorKind.UNSUPPORTED_SESSION,
             hint="Use a session with the settings of the build, or create the index again.",
         )
-    # raw rows have whole lists, which workers take apart
-    return F.expr(list_of_elements(expression.sql) or expression.sql)
+    # not by the stored name of the key column, which nobody has checked
+    (text,) = (one.path[0] for one in described if one.field_id == key.field_id)
+    many = source_of_many(text)
+    return F.expr(text if many is None else many[1])
 
 
-def _described(rows: DataFrame, sql: str, elements_of: str | None) -> dict[str, Any]:
-    """Describe an expression, or the elements of a list."""
+def _described(rows: DataFrame, sql: str, many: tuple[str, str] | None) -> dict[str, Any]:
+    """Describe an expression, or elements, entries or words."""
     from pyspark.errors import PySparkException
 
     own = own_class(rows.sparkSession, "predicate.KeyExpressions")
     try:
         with without_traces():
             text = (
-                own.describe(rows._jdf, sql)
-                if elements_of is None
-                else own.describeElements(rows._jdf, elements_of)
+                own.describe(rows._jdf, sql) if many is None else own.describeMany(rows._jdf, *many)
             )
             described: dict[str, Any] = json.loads(text)
     except PySparkException as error:
@@ -128,7 +136,7 @@ def _described(rows: DataFrame, sql: str, elements_of: str | None) -> dict[str, 
             f"{sql} is neither a column nor an expression over columns: {first}",
             kind=ErrorKind.INVALID_ARGUMENT,
             hint="Name a column, or write an expression of Spark SQL, such as lower(email), or "
-            "elements(tags).",
+            "elements(tags), entries(attributes) or words(message).",
         ) from error
     return described
 

@@ -73,8 +73,9 @@ class _Imported:
         """Return a column with the identity that it has in a table with these names."""
         names = self.names.get(column.field_id, [])
         identity = field_identity({"id": column.field_id, "names": names})
-        # a name mapping names lists and elements apart, and the identity has only the list's names
-        column = replace(column, elements="other")
+        # a name mapping names lists, maps and what is in them apart, and the identity has only the
+        # names of the list or the map
+        column = replace(column, elements="other", entries="other")
         if column.field_id in self.partitioning and column.kind != "other":
             return replace(column, field_id=identity, kind="other", refusal=_REFUSAL)
         return replace(column, field_id=identity)
@@ -157,12 +158,14 @@ def _walk(
         path, written = (*parent, field["name"]), field["type"]
         name = written["type"] if isinstance(written, dict) else written
         element = written["element"] if name == "list" else None
+        entry = [written["key"], written["value"]] if name == "map" else []
         column = Column(
             path=path,
             field_id=field["id"],
             type=name,
             kind=_kind(name),
-            elements=_kind(element) if isinstance(element, str) else "other",
+            elements=_kind_of([element]),
+            entries=_kind_of(entry),
         )
         decimal = _DECIMAL.fullmatch(name)
         if decimal:
@@ -171,6 +174,12 @@ def _walk(
         found[path] = column
         if isinstance(written, dict) and name == "struct":
             _walk(written["fields"], path, found)
+
+
+def _kind_of(parts: list[Any]) -> str:
+    """Return the key kind of the last part of a list or a map, or ``other`` if one is no key."""
+    kinds = [_kind(part) if isinstance(part, str) else "other" for part in parts]
+    return "other" if "other" in kinds or not kinds else kinds[-1]
 
 
 def _kind(name: str) -> str:

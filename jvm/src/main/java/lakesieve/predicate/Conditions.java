@@ -70,7 +70,9 @@ public final class Conditions {
       // an index may have this condition itself as its key
       known = compared("=", e, true, e);
     }
-    return known == null ? unknown(text(e)) : known;
+    if (known == null) known = unknown(text(e));
+    Map<String, Object> ofText = TextConditions.of(e, columns, known);
+    return ofText == null ? known : ofText;
   }
 
   /** Return a condition for a person, without the numbers of Catalyst's columns. */
@@ -213,7 +215,7 @@ public final class Conditions {
   }
 
   private static boolean isSameType(Expression a, Expression b) {
-    return a.dataType().simpleString().equals(b.dataType().simpleString());
+    return LeafColumns.isSame(a.dataType(), b.dataType());
   }
 
   private static Map<String, Object> constant(Object value) {
@@ -230,7 +232,8 @@ public final class Conditions {
   private Map<String, Object> operand(Expression e, Expression whole) {
     List<String> path = columns.path(e);
     if (path != null) return Map.of("col", path);
-    List<Object> tree = ExpressionTree.ofCondition(LeafColumns.unwrapped(e), columns);
+    List<Object> tree = MapEntries.ofValue(LeafColumns.unwrapped(e), columns);
+    if (tree == null) tree = ExpressionTree.ofCondition(LeafColumns.unwrapped(e), columns);
     return tree == null ? null : Map.of("expr", Map.of("tree", tree, "text", text(whole)));
   }
 

@@ -1,7 +1,6 @@
 package lakesieve.predicate;
 
 import java.util.Arrays;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import lakesieve.spark.Scala;
@@ -11,19 +10,21 @@ import org.apache.spark.sql.catalyst.expressions.ArraysOverlap;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.LambdaFunction;
 import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.MapKeys;
 import org.apache.spark.sql.catalyst.expressions.NamedLambdaVariable;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
 
 /**
- * Translates conditions that are true if some element of a list meets a condition.
+ * Translates conditions that are true if some element of a list, or some key of a map, meets a
+ * condition.
  *
- * <p>The protocol's condition "any" has the condition on one element, whose column is {@link
+ * <p>The protocol's condition "any" has the condition on one element or key, whose column is {@link
  * #VALUE}. It says when the whole condition is true. It does not say when it is false or null.
  */
 final class ElementConditions {
-  /** The name of an element in a condition on it. */
+  /** The name of an element or a key in a condition on it. */
   static final String VALUE = "value";
 
   private static final Map<String, Object> ELEMENT = Map.of("col", List.of(VALUE));
@@ -50,23 +51,12 @@ final class ElementConditions {
     return any(exists.argument(), bodyOf(exists.function()), e, columns);
   }
 
-  /**
-   * Return the tree of the elements of a list, or null for any expression but a column or a field.
-   *
-   * <p>The tree holds the type of the list. No value of the session changes the elements.
-   */
-  static List<Object> tree(Expression list, LeafColumns columns) {
-    List<String> path = columns.path(list);
-    if (path == null) return null;
-    Map<String, Object> column = new LinkedHashMap<>();
-    column.put("col", path);
-    column.put("type", LeafColumns.unwrapped(list).dataType().simpleString());
-    return List.of("elements", column);
-  }
-
   private static Map<String, Object> any(
       Expression list, Map<String, Object> element, Expression whole, LeafColumns columns) {
-    List<Object> tree = tree(list, columns);
+    List<Object> tree =
+        list instanceof MapKeys keys
+            ? MapEntries.tree(keys.child(), columns)
+            : columns.tree("elements", list);
     if (tree == null || element == null) return null;
     Map<String, Object> condition = Conditions.condition("any");
     condition.put("expr", Map.of("tree", tree, "text", Conditions.text(whole)));
@@ -76,13 +66,17 @@ final class ElementConditions {
 
   private static Map<String, Object> equal(Expression list, Expression value) {
     DataType type = elementType(list);
-    if (!(value instanceof Literal literal) || !isSame(type, literal.dataType())) return null;
+    if (!(value instanceof Literal literal) || !LeafColumns.isSame(type, literal.dataType())) {
+      return null;
+    }
     return Conditions.compared("=", ELEMENT, type, literal.value());
   }
 
   private static Map<String, Object> isIn(Expression list, Expression values) {
     DataType type = elementType(list);
-    if (!(values instanceof Literal literal) || !isSame(type, elementType(values))) return null;
+    if (!(values instanceof Literal literal) || !LeafColumns.isSame(type, elementType(values))) {
+      return null;
+    }
     if (!(literal.value() instanceof ArrayData data)) return null;
     return Conditions.isIn(ELEMENT, type, Arrays.asList(data.toObjectArray(type)));
   }
@@ -97,10 +91,5 @@ final class ElementConditions {
 
   private static DataType elementType(Expression list) {
     return list.dataType() instanceof ArrayType type ? type.elementType() : null;
-  }
-
-  /** True if both types are known and have the same codes. */
-  private static boolean isSame(DataType one, DataType other) {
-    return one != null && other != null && one.simpleString().equals(other.simpleString());
   }
 }

@@ -22,6 +22,7 @@ import org.apache.spark.sql.functions;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DecimalType;
+import org.apache.spark.sql.types.MapType;
 
 /** Describes SQL texts over the columns of a table: keys of indexes, and conditions. */
 public final class KeyExpressions {
@@ -43,7 +44,7 @@ public final class KeyExpressions {
       treeOf(ClassicSessions.analyzed(selected));
       Tree tree = treeOf(ClassicSessions.optimized(selected));
       description.put("tree", tree.nodes());
-      describe(tree.type(), description);
+      description.put("columns", List.of(described(tree.type())));
     } catch (RefusedException e) {
       description.put("refused", e.getMessage());
     }
@@ -51,28 +52,41 @@ public final class KeyExpressions {
   }
 
   /**
-   * Describe the elements of a list as JSON: their tree and type, or why they cannot be keys.
+   * Describe keys of which a row may have many as JSON: their tree and types, or why they cannot be
+   * keys.
    *
    * @param rows rows with the columns of the table; they are not read
-   * @param sql the list, which must be a column or a field of a struct
+   * @param parts what the keys are: elements of a list, entries of a map or words of a text
+   * @param sql the list, map or text, which must be a column or a field of a struct
    * @throws Exception Spark's own, if the text is no expression over these columns
    */
-  public static String describeElements(Dataset<Row> rows, String sql) throws Exception {
+  public static String describeMany(Dataset<Row> rows, String parts, String sql) throws Exception {
     Dataset<Row> selected = columns(rows).select(functions.expr(sql).as("key"));
     Map<String, Object> description = new LinkedHashMap<>();
     try {
-      Selected list = selected(ClassicSessions.analyzed(selected));
-      List<Object> tree = ElementConditions.tree(list.expression(), list.columns());
+      Selected source = selected(ClassicSessions.analyzed(selected));
+      List<Object> tree = source.columns().tree(parts, source.expression());
       if (tree == null) throw new RefusedException("anything but a column or a field of a struct");
-      DataType type = list.expression().dataType();
-      boolean isKnown = type instanceof ArrayType of && KeyType.of(of.elementType()) != null;
+      DataType type = source.expression().dataType();
+      List<DataType> types = partTypes(parts, type);
+      boolean isKnown = !types.isEmpty() && types.stream().allMatch(e -> KeyType.of(e) != null);
       if (!isKnown) throw new RefusedException("a column of type " + type.simpleString());
       description.put("tree", tree);
-      describe(((ArrayType) type).elementType(), description);
+      description.put("columns", types.stream().map(KeyExpressions::described).toList());
     } catch (RefusedException e) {
       description.put("refused", e.getMessage());
     }
     return JSON.writeValueAsString(description);
+  }
+
+  private static List<DataType> partTypes(String parts, DataType type) {
+    if (type instanceof ArrayType list && parts.equals("elements")) {
+      return List.of(list.elementType());
+    }
+    KeyType key = KeyType.of(type);
+    if (parts.equals("words") && key != null && key.name().equals("string")) return List.of(type);
+    boolean isMap = parts.equals("entries") && type instanceof MapType;
+    return isMap ? List.of(((MapType) type).keyType(), ((MapType) type).valueType()) : List.of();
   }
 
   /**
@@ -122,11 +136,13 @@ public final class KeyExpressions {
     return new Selected(e, LeafColumns.of(((Project) plan).child()));
   }
 
-  private static void describe(DataType type, Map<String, Object> description) {
+  private static Map<String, Object> described(DataType type) {
     KeyType key = KeyType.of(type);
+    Map<String, Object> description = new LinkedHashMap<>();
     description.put("type", type.simpleString());
     description.put("kind", key.name());
     description.put("scale", key.scale());
     if (type instanceof DecimalType decimal) description.put("precision", decimal.precision());
+    return description;
   }
 }

@@ -2,6 +2,7 @@ package lakesieve.predicate;
 
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import lakesieve.spark.Scala;
@@ -17,6 +18,7 @@ import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.MapType;
 import org.apache.spark.sql.types.StructType;
 
 /**
@@ -76,6 +78,27 @@ public final class LeafColumns {
   }
 
   /**
+   * Return the tree of the parts of a column, or null for anything but a column or a field.
+   *
+   * <p>The tree holds the type of the column. No value of the session changes its parts.
+   *
+   * @param parts what the parts are: elements of a list, entries of a map or words of a text
+   */
+  List<Object> tree(String parts, Expression of) {
+    List<String> path = path(of);
+    if (path == null) return null;
+    Map<String, Object> column = new LinkedHashMap<>();
+    column.put("col", path);
+    column.put("type", unwrapped(of).dataType().simpleString());
+    return List.of(parts, column);
+  }
+
+  /** True if both types are known and have the same codes. */
+  static boolean isSame(DataType one, DataType other) {
+    return one != null && other != null && one.simpleString().equals(other.simpleString());
+  }
+
+  /**
    * Return an expression without the outer casts and wrappers that leave its key codes as they are.
    */
   static Expression unwrapped(Expression e) {
@@ -88,13 +111,23 @@ public final class LeafColumns {
     return e;
   }
 
-  /** True for casts that leave the key code of a value, or of each element of a list, as it is. */
+  /**
+   * True for casts that leave the key code of a value, or of each part of a list or map, as it is.
+   */
   private static boolean widens(DataType from, DataType to) {
     if (from instanceof ArrayType list && to instanceof ArrayType wider) {
       return widens(list.elementType(), wider.elementType());
     }
+    if (from instanceof MapType map && to instanceof MapType wider) {
+      boolean keepsKeys = keeps(map.keyType(), wider.keyType());
+      return keepsKeys && keeps(map.valueType(), wider.valueType());
+    }
     if (from.simpleString().equals("float")) return to.simpleString().equals("double");
     return integerBits(from) > 0 && integerBits(from) < integerBits(to);
+  }
+
+  private static boolean keeps(DataType from, DataType to) {
+    return isSame(from, to) || widens(from, to);
   }
 
   private static int integerBits(DataType type) {

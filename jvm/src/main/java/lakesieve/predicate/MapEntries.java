@@ -1,0 +1,53 @@
+package lakesieve.predicate;
+
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.expressions.ElementAt;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GetMapValue;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.MapType;
+
+/**
+ * Writes the trees of the entries of maps, and of the value that a map has for a constant key.
+ *
+ * <p>The value is null in a row whose map lacks the key, in every mode of Spark.
+ */
+final class MapEntries {
+  private MapEntries() {}
+
+  /** Return the tree of the entries of a map, or null for any expression but a column or field. */
+  static List<Object> tree(Expression map, LeafColumns columns) {
+    return columns.tree("entries", map);
+  }
+
+  /** Return the tree of the value that a map has for a constant, or null for anything else. */
+  static List<Object> ofValue(Expression e, LeafColumns columns) {
+    if (e instanceof GetMapValue value) return ofValue(value.child(), value.key(), columns);
+    if (e instanceof ElementAt value && value.defaultValueOutOfBound().isEmpty()) {
+      return ofValue(value.left(), value.right(), columns);
+    }
+    return null;
+  }
+
+  private static List<Object> ofValue(Expression map, Expression key, LeafColumns columns) {
+    if (!(map.dataType() instanceof MapType type) || !(key instanceof Literal literal)) return null;
+    Map<String, Object> constant = constant(type.keyType(), literal);
+    List<Object> tree = constant == null ? null : tree(map, columns);
+    return tree == null ? null : List.of(tree.get(0), tree.get(1), constant);
+  }
+
+  private static Map<String, Object> constant(DataType keyType, Literal literal) {
+    KeyType type = KeyType.of(keyType);
+    boolean isKnown = type != null && LeafColumns.isSame(keyType, literal.dataType());
+    // no map has the key null
+    Object encoded = isKnown && literal.value() != null ? type.encoded(literal.value()) : null;
+    if (encoded == null) return null;
+    Map<String, Object> constant = new LinkedHashMap<>();
+    type.describe(constant);
+    constant.put("value", encoded);
+    return constant;
+  }
+}
