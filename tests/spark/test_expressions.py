@@ -395,6 +395,8 @@ def test_allowed_functions(spark: SparkSession) -> None:
         # '10:30' is a time of the current day
         ("date_trunc('hour', s)", "cast from string to timestamp"),
         ("lower('a')", "without columns"),
+        # the direction of an order would be the value's name
+        ("lower(s) DESC", "a name for its value"),
         ("date_format(DATE'2020-01-01', s)", "date_format is not allowed"),
     ],
 )

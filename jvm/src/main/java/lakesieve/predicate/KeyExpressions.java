@@ -40,6 +40,8 @@ public final class KeyExpressions {
     Dataset<Row> selected = columns(rows).select(functions.expr(sql).as("key"));
     Map<String, Object> description = new LinkedHashMap<>();
     try {
+      // such as the DESC of an order
+      if (parsed(rows, sql) instanceof Alias) throw new RefusedException("a name for its value");
       // before the optimizer, which replaces some functions by their value of this moment
       treeOf(ClassicSessions.analyzed(selected));
       Tree tree = treeOf(ClassicSessions.optimized(selected));
@@ -101,6 +103,10 @@ public final class KeyExpressions {
     }
     LeafColumns columns = LeafColumns.of(filter.child());
     return JSON.writeValueAsString(Conditions.of(filter.condition(), columns));
+  }
+
+  private static Expression parsed(Dataset<Row> rows, String sql) throws Exception {
+    return ClassicSessions.state(rows.sparkSession()).sqlParser().parseExpression(sql);
   }
 
   private record Selected(Expression expression, LeafColumns columns) {}
