@@ -85,7 +85,7 @@ def test_bytes_of_words() -> None:
 
 _PAIRS = st.lists(
     st.tuples(
-        st.sampled_from([b"a", b"ab", b"abc", b"b", b"ba", b"x" * LONGEST_WORD, b"\xff", b"a\xff"]),
+        st.sampled_from([b"a", b"ab", b"abc", b"b", b"ac", b"x" * LONGEST_WORD, b"\xff", b"a\xff"]),
         st.integers(0, 5),
     ),
     min_size=1,
