@@ -124,7 +124,6 @@ def test_answers_of_the_index_alone(
         assert len(found.paths) == spark.sql(again).count()
         table = ls.table(name, spark=spark)
         assert table.index("id").max().as_py() == ends[1]
-        assert table.scan_polars().collect().height == spark.table(name).count()
         rows = spark.table(name).count()
         shown = look_ups.table_overview(name, spark=spark)
         assert (shown.rows, shown.files) == (rows, ordered.total)

@@ -42,6 +42,22 @@ def test_a_bare_deletion_vector(spark: SparkSession, table: str) -> None:
     assert "with Spark" in str(raised.value.hint)
 
 
+def test_the_branch_of_the_session(spark: SparkSession, table: str) -> None:
+    """Polars reads the branch that the session's SQL reads."""
+    spark.sql(f"CREATE TABLE {table} (k BIGINT) TBLPROPERTIES ('write.wap.enabled' = 'true')")
+    spark.sql(f"INSERT INTO {table} SELECT id FROM range(5)")
+    spark.sql(f"ALTER TABLE {table} CREATE BRANCH audit")
+    spark.sql(f"INSERT INTO {table}.branch_audit VALUES (7)")
+    main = ls.table(table, spark=spark).scan_polars().collect()
+    spark.conf.set("spark.wap.branch", "audit")
+    try:
+        audit = ls.table(table, spark=spark).scan_polars().collect()
+    finally:
+        spark.conf.unset("spark.wap.branch")
+
+    assert (main.height, audit.height) == (5, 6)
+
+
 @pytest.mark.skipif(pyspark.__version__.startswith("3."), reason="Spark 3 has no VARIANT")
 def test_a_variant_leaves_other_columns_readable(spark: SparkSession, table: str) -> None:
     """Only the column with an unknown type is refused, by its name."""
