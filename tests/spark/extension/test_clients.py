@@ -101,6 +101,8 @@ def test_a_cancelled_statement(driver: Driver) -> None:
     session.sql(f"CREATE TABLE {table} USING iceberg AS SELECT id FROM range(99)").collect()
     build = f"CREATE INDEX %s ON {table} USING lakesieve (id)"
     try:
+        # the process that runs statements is there
+        assert rows_of(session, f"SHOW INDEXES ON {table}") == []
         begun = time.monotonic()
         (first,) = session.sql(build % "first").collect()
         took = time.monotonic() - begun
