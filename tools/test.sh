@@ -6,26 +6,26 @@ cd "$(dirname "$0")/.."
 
 # a session waits for half of its time: four keep two cores busy, the longest first
 at_once=4
-sessions=(core 4.1-files 4.1-commands 4.1-folders hudi 3.5)
+sessions=(core 4.1-files 4.1-folders 4.1-commands hudi 3.5 4.1-kinds)
 # each has an environment of its own, which nothing else needs
 if [[ ${LAKESIEVE_DEPTH:-test} == soak ]]; then sessions+=(4.0 4.2 4.3 oldest); fi
 if (($# > 0)); then sessions=("$@"); fi
 shopt -s extglob
-# so that all three take about as long
+# so that the three of them take about as long, and the kinds of keys what is left of 3.5's turn
+kinds=(tests/spark/test_{elements,entries,order,words}.py)
 commands=(
   tests/spark/{advisor,commands,keys}/ tests/spark/test_{branches,build,contract,restarts}.py
 )
-folders=(
-  tests/spark/!(hudi|java|advisor|commands|keys|__pycache__)/
-  tests/spark/test_{differential,doc_blocks}.py
-)
+folders=(tests/spark/!(hudi|java|advisor|commands|keys|__pycache__)/)
 
 run() {
   case $1 in
     4.1-folders) .venv/bin/pytest "${folders[@]}" ;;
+    4.1-kinds) .venv/bin/pytest "${kinds[@]}" ;;
     4.1-commands) .venv/bin/pytest "${commands[@]}" ;;
     4.1-files)
-      .venv/bin/pytest -m spark tests/{cli,spark}/ "${folders[@]/#/--ignore=}" "${commands[@]/#/--ignore=}"
+      .venv/bin/pytest -m spark tests/{cli,spark}/ "${folders[@]/#/--ignore=}" \
+        "${commands[@]/#/--ignore=}" "${kinds[@]/#/--ignore=}"
       ;;
     *) make --no-print-directory "test-$1" ;;
   esac

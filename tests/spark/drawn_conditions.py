@@ -1,16 +1,20 @@
-"""Drawn conditions on a table with indexes, whose rows must be those of the table without them."""
+"""Conditions on a table with indexes: their rows are right, and the files that they read few."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tests.depth import is_soak
+from tests.spark.drivers import IcebergDriver
+
 import lakesieve as ls
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pyspark.sql import SparkSession
+    from tests.spark.drivers import OpenDriver
 
 
 def drawn_condition(drawn: random.Random, leaf: Callable[[], str], depth_left: int = 3) -> str:
@@ -46,3 +50,24 @@ def check_conditions(spark: SparkSession, relation: str, conditions: Sequence[st
     finally:
         ls.disable(spark)
     return skipped
+
+
+def check_files(
+    spark: SparkSession, driver: OpenDriver, forms: Mapping[str, tuple[str, int]]
+) -> None:
+    """Check how many files the forms of a condition read, in a session that skips files.
+
+    Args:
+        spark: The session.
+        driver: The table.
+        forms: By name, a condition and the number of files.
+    """
+    # the rule is the same for all formats
+    step = 1 if is_soak() or isinstance(driver, IcebergDriver) else 4
+    wrong = {}
+    for name, (condition, files) in list(forms.items())[::step]:
+        spark.sql(f"SELECT * FROM {driver.relation()} WHERE {condition}").collect()
+        (scan,) = ls.last_pruning(spark)
+        if scan.files_read != files:
+            wrong[name] = (scan.files_read, [str(reason) for reason in scan.reasons])
+    assert not wrong, wrong

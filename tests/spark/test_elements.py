@@ -6,9 +6,9 @@ import random
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.depth import depth, is_soak
-from tests.spark.drawn_conditions import check_conditions, drawn_condition
-from tests.spark.drivers import DRIVERS, IcebergDriver, OpenDriver
+from tests.depth import depth
+from tests.spark.drawn_conditions import check_conditions, check_files, drawn_condition
+from tests.spark.drivers import DRIVERS, OpenDriver
 from tests.spark.rows.compared import read_by
 
 import lakesieve as ls
@@ -163,15 +163,7 @@ def driver(
 
 def test_files_are_skipped(spark: SparkSession, driver: OpenDriver) -> None:
     """Each form of condition on the elements opens only the files of its rows."""
-    wrong = {}
-    # the rule is the same for all formats
-    step = 1 if is_soak() or isinstance(driver, IcebergDriver) else 4
-    for form, (condition, most) in list(_SKIPS.items())[::step]:
-        spark.sql(f"SELECT * FROM {driver.relation()} WHERE {condition}").collect()
-        (scan,) = ls.last_pruning(spark)
-        if scan.files_read != most:
-            wrong[form] = (scan.files_read, [str(reason) for reason in scan.reasons])
-    assert wrong == {}
+    check_files(spark, driver, _SKIPS)
 
 
 @pytest.mark.in_time("iceberg")

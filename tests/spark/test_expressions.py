@@ -7,8 +7,9 @@ from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.depth import depth, is_soak
-from tests.spark.drivers import DRIVERS, IcebergDriver, OpenDriver
+from tests.depth import depth
+from tests.spark.drawn_conditions import check_files
+from tests.spark.drivers import DRIVERS, OpenDriver
 from tests.spark.rows.compared import read_by
 from tests.spark.settings import NEWEST
 from tests.spark.skipping import frame_of
@@ -178,7 +179,7 @@ _SKIPS = {
     "other order": ("3 * SMALL = 75", 1),
     "moment": ("date_trunc('hour', moment) = timestamp'2020-01-01 20:00:00'", 1),
     "day": ("year(day) * 100 + month(day) = 202002 AND small * 3 = 105", 1),
-    "boolean": ("length(text) < small - 50", 6),
+    "boolean": ("length(text) < small - 50", 4),
     "column as well": ("upper(text) = 'K25-É' AND small = 25", 1),
 }
 _SKIPPING = {
@@ -210,15 +211,7 @@ def driver(
 
 def test_files_are_skipped(spark: SparkSession, driver: OpenDriver) -> None:
     """Each form of condition on an expression opens only the files of its rows."""
-    wrong = {}
-    # the rule is the same for all formats
-    step = 1 if is_soak() or isinstance(driver, IcebergDriver) else 4
-    for form, (condition, most) in list(_SKIPS.items())[::step]:
-        spark.sql(f"SELECT * FROM {driver.relation()} WHERE {condition}").collect()
-        (scan,) = ls.last_pruning(spark)
-        if scan.files_read > most:
-            wrong[form] = (scan.files_read, [str(reason) for reason in scan.reasons])
-    assert wrong == {}
+    check_files(spark, driver, _SKIPS)
 
 
 @pytest.mark.in_time("iceberg", "parquet")

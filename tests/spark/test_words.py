@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.depth import depth
 from tests.sieve.test_words import CASES
-from tests.spark.drawn_conditions import check_conditions, drawn_condition
+from tests.spark.drawn_conditions import check_conditions, check_files, drawn_condition
 from tests.spark.drivers import DRIVERS, OpenDriver
 from tests.spark.rows.compared import read_by
 
@@ -184,13 +184,7 @@ def driver(
 
 def test_files_are_skipped(spark: SparkSession, driver: OpenDriver) -> None:
     """Each form of condition on the words opens only the files of its rows."""
-    wrong = {}
-    for form, (text, most) in _SKIPS.items():
-        spark.sql(f"SELECT * FROM {driver.relation()} WHERE {text}").collect()
-        (scan,) = ls.last_pruning(spark)
-        if scan.files_read != most:
-            wrong[form] = (scan.files_read, [str(reason) for reason in scan.reasons])
-    assert wrong == {}
+    check_files(spark, driver, _SKIPS)
 
 
 @pytest.mark.in_time("iceberg")
