@@ -102,7 +102,7 @@ class OrderedIndex:
         return code
 
     def surely_fulfilled(self, chosen: np.ndarray) -> np.ndarray:
-        """Return the chosen files all of whose rows fulfil the conditions on further columns."""
+        """Return those chosen files in which every row fulfils the conditions on other columns."""
         for other, values in self.others:
             numbers = other.numbers(self.index.paths())
             inside = _all_inside(other, values)

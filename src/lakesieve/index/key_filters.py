@@ -98,7 +98,7 @@ def on_keys(
 def _of_entries(
     rows: RowFilter, kinds: Mapping[int, tuple[str, str]], entries: Mapping[int, EntryKey]
 ) -> RowFilter:
-    """Turn conditions on keys of maps, and on values of entries, into ones on composite keys.
+    """Turn conditions on the keys and the values of maps into conditions on composite keys.
 
     ``kinds`` are the kinds of keys and values of indexed maps, by the field ids of their keys.
 

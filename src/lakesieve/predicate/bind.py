@@ -85,7 +85,7 @@ class ElementCondition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextCondition:
-    """A bound condition on a text whose words are keys of an index.
+    """A bound condition on a text column. The words of this column are the keys of an index.
 
     Every row for which it is true has a text with one of the patterns.
     """

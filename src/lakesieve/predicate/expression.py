@@ -129,7 +129,7 @@ class OnText:
 
     column: tuple[str, ...]
     pattern: TextPattern
-    otherwise: Expr  # the condition itself, as it is known without the pattern
+    otherwise: Expr  # the same condition for indexes that are not on words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from lakesieve.predicate.expression import Expr
 
-# words of one pattern that are looked up, the longest ones
+# an index is asked for this many words of a pattern: the longest ones
 _MOST_WORDS = 8
 # patterns of one condition, such as the values of a list
 _MOST_PATTERNS = 64

@@ -7,7 +7,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /**
- * A statement whose work has a thread of its own, so that the statement hears when it is cancelled.
+ * A running statement. A second thread does its work, so its own thread can hear a cancellation.
  *
  * <p>Connect and Thrift interrupt the thread of a statement, once. While this thread waited for
  * Python itself, or ran other code for Python, an interruption could get lost. Now the thread only
