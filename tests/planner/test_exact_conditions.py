@@ -43,7 +43,7 @@ def _code(column: ColumnType, kind: pa.DataType, value: Any) -> Code | None:
 
 
 def test_the_values_decide() -> None:
-    """A row fulfils an exact condition if and only if each of its fields has a value of it."""
+    """A row fulfils an exact condition exactly if every field has one of the listed values."""
     drawn = random.Random("exact conditions")
     exact = 0
     for _ in range(CONDITIONS):

@@ -61,7 +61,7 @@ def _map_sql(drawn: random.Random, name: str) -> str:
 def _drawn_rows(
     spark: SparkSession, drawn: random.Random, names: Sequence[str], first: int
 ) -> DataFrame:
-    """Rows whose files have few different maps each, so that files can be skipped."""
+    """Rows for several files. Each file has few different maps, so queries can skip files."""
     plain = [name for name in names if "." not in name]
     rows = []
     for number in range(first, first + 18):

@@ -70,7 +70,7 @@ class Connection(HttpToolsProtocol):
             self._received = 0
 
     def _end(self) -> None:
-        # a client may send its next request before it has the whole answer to the one before
+        # a client may send a request before the answer to its earlier request is complete
         cycle: Any = self.cycle  # none before the first request
         if cycle is not None and not cycle.response_complete:
             self._wait()
