@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import lakesieve as ls
-from bench import build, keys, large_files, many_files, memory, order, refresh, sessions
+from bench import build, keys, keys_kinds, large_files, many_files, memory, order, refresh, sessions
 from bench.deletes import suite as deletes
 from bench.measure import finish, scratch_folder
 from bench.scale import files, upkeep
@@ -34,7 +34,7 @@ SUITES = {
     "order": order.run,
     "deletes": deletes.run,
 }
-LONG = ("large_files",)
+LONG = ("keys_kinds", "large_files")
 """Suites that write many gigabytes, and run only where they are named."""
 
 OWN_SESSIONS = ("scale", "files", "upkeep")
@@ -50,11 +50,15 @@ def main() -> int:
     parser.add_argument("--dir", type=Path, help="where tables are written (default: temporary)")
     parser.add_argument("--json", type=Path, help="write the figures as JSON to this file")
     parser.add_argument(
-        "--rows", type=float, help="keys, order: 20e6; large_files: 30e6; scale: 600e6"
+        "--rows",
+        type=float,
+        help="rows of a table: 20e6; large_files: 30e6; scale: 600e6",
     )
-    parser.add_argument("--size", type=int, help="large_files: megabytes of a file (128 and 512)")
+    parser.add_argument("--size", type=int, help="large_files, keys_kinds: megabytes of a file")
     parser.add_argument(
-        "--formats", nargs="+", help="large_files: all but hudi, which needs Spark 3.5"
+        "--formats",
+        nargs="+",
+        help="large_files, keys_kinds: all that one session can have",
     )
     parser.add_argument("--files", type=int, default=keys.FILES, help="keys, order: data files")
     parser.add_argument(
@@ -70,6 +74,13 @@ def main() -> int:
             kinds=tuple(arguments.formats or large_files.KINDS),
         ),
         "keys": partial(keys.run, rows=int(arguments.rows or keys.ROWS), files=arguments.files),
+        "sessions": partial(sessions.run, rows=int(arguments.rows or sessions.ROWS)),
+        "keys_kinds": partial(
+            keys_kinds.run,
+            rows=int(arguments.rows or keys_kinds.LOG_ROWS),
+            sizes=(arguments.size,) if arguments.size else keys_kinds.SIZES,
+            kinds=tuple(arguments.formats or keys_kinds.KINDS),
+        ),
         "order": partial(order.run, rows=int(arguments.rows or order.ROWS), files=arguments.files),
     }
     with scratch_folder() as scratch:
@@ -99,7 +110,7 @@ def _figures(
         return
     conf = {"spark.master": "local[2]"}
     # with the default of 1 GB Spark's own MERGE may run out of memory
-    if {"keys", "large_files", "order"} & set(shared):
+    if {"keys", "keys_kinds", "large_files", "order"} & set(shared):
         conf["spark.driver.memory"] = "4g"
     formats = ("iceberg", "delta")
     if arguments.formats == ["hudi"]:

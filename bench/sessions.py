@@ -1,24 +1,20 @@
-"""Clients of a driver without Python, with the jar: queries with skipping off and on."""
+"""Clients of a driver without Python, with the jar: queries with skipping off and on, builds."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlparse
+from typing import TYPE_CHECKING
 
-import pyspark
 from pyspark.sql.connect.session import SparkSession as ConnectSession
-from tests.ports import free_port, wait_until_it_listens
+from tests.spark.extension.clients import Driver, thrift_session
+from tests.spark.extension.kit import settings_of
 
+import lakesieve as ls
 from bench import many_files
-from bench.measure import Measured, in_turn
+from bench.measure import BUILDS, Measured, in_turn
 from lakesieve.spark.extension.jar import write_jar
-from lakesieve.spark.extension.result import EXTENSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -27,27 +23,42 @@ if TYPE_CHECKING:
 
     Query = Callable[[str], object]
 
-__all__ = ["run"]
+__all__ = ["ROWS", "run"]
 
 SPEED_UP, PRICE_MILLISECONDS = 10.0, 5.0
 PLAIN = "lake.bench.without_index"
+BUILT = "lake.bench.built"
+ROWS, FILES = 20_000_000, 100
+"""Rows and data files of the table that is indexed."""
+
 # medians of 25 differ by as much as the price may be
 ROUNDS = 200
-_THRIFT_SERVER = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
-_KEPT = ("spark.master", "spark.driver.host", "spark.driver.bindAddress", "spark.driver.memory")
 
 
-def run(spark: SparkSession, root: Path) -> Iterator[Measured]:
-    """Write the tables, start the driver, and time the queries of its clients in turn."""
+def run(spark: SparkSession, root: Path, *, rows: int = ROWS) -> Iterator[Measured]:
+    """Write the tables, start the driver, and time queries and builds of its clients in turn.
+
+    Args:
+        spark: The session.
+        root: A folder for the jar and the driver's log.
+        rows: Rows of the table that is indexed.
+    """
     jar = write_jar(root / "lakesieve-spark.jar")
     many_files.make_table(spark)
     spark.range(0, 1000, 1, 20).writeTo(PLAIN).using("iceberg").createOrReplace()
+    made = spark.range(0, rows, 1, FILES).selectExpr("xxhash64(id) AS k", "id")
+    made.writeTo(BUILT).using("iceberg").createOrReplace()
     try:
-        with _driver(spark, Path(jar.path), root) as ports:
-            for name, sessions in _clients(spark, *ports):
+        driver = Driver(settings_of(spark, Path(jar.path)), root)
+        try:
+            for name, sessions in _clients(spark, driver):
                 yield from _measured(name, sessions)
+            with _connect(driver.connect) as query:
+                yield _built(spark, query, rows)
+        finally:
+            driver.end()
     finally:
-        for table in (many_files.TABLE, PLAIN):
+        for table in (many_files.TABLE, PLAIN, BUILT):
             spark.sql(f"DROP TABLE {table} PURGE")
 
 
@@ -81,12 +92,30 @@ def _measured(name: str, sessions: Mapping[str, Query]) -> Iterator[Measured]:
     )
 
 
-def _clients(
-    spark: SparkSession, connect: int, thrift: int
-) -> Iterator[tuple[str, Mapping[str, Query]]]:
-    with _connect(connect) as off, _connect(connect) as on:
+def _built(spark: SparkSession, query: Query, rows: int) -> Measured:
+    """Build an index from PySpark, and by a statement over Connect, in turn."""
+
+    def classic() -> None:
+        ls.create_index(BUILT, ["k"], name="built", spark=spark).drop()
+
+    def over_connect() -> None:
+        query(f"CREATE INDEX built ON {BUILT} USING lakesieve (k)")
+        query(f"DROP INDEX built ON {BUILT}")
+
+    times = in_turn({"PySpark": classic, "Connect": over_connect}, rounds=BUILDS)
+    return Measured(
+        name=f"an index of {rows:,} rows made over Connect, against PySpark",
+        value=times["Connect"] / times["PySpark"],
+        unit="x",
+        at_most=1.1,
+        details={k: f"{v:.1f} s" for k, v in times.items()},
+    )
+
+
+def _clients(spark: SparkSession, driver: Driver) -> Iterator[tuple[str, Mapping[str, Query]]]:
+    with _connect(driver.connect) as off, _connect(driver.connect) as on:
         yield "Connect", {"off": off, "on": on}
-    with _thrift(spark, thrift) as off, _thrift(spark, thrift) as on:
+    with _thrift(spark, driver.thrift) as off, _thrift(spark, driver.thrift) as on:
         yield "Thrift", {"off": off, "on": on}
 
 
@@ -99,60 +128,5 @@ def _connect(port: int) -> Iterator[Query]:
 
 @contextmanager
 def _thrift(spark: SparkSession, port: int) -> Iterator[Query]:
-    jvm: Any = spark._jvm
-    jvm.java.lang.Class.forName("org.apache.hive.jdbc.HiveDriver")
-    address = f"jdbc:hive2://127.0.0.1:{port}/default"
-    connection = jvm.java.sql.DriverManager.getConnection(address, "anyone", "")
-
-    def query(text: str) -> object:
-        statement = connection.createStatement()
-        try:
-            if not statement.execute(text):
-                return []
-            result, rows = statement.getResultSet(), []
-            columns = range(1, result.getMetaData().getColumnCount() + 1)
-            while result.next():
-                rows.append(tuple(result.getObject(column) for column in columns))
-            return rows
-        finally:
-            statement.close()
-
-    yield query
-    connection.close()
-
-
-@contextmanager
-def _driver(spark: SparkSession, jar: Path, folder: Path) -> Iterator[tuple[int, int]]:
-    """A driver in Java alone, with a Connect server and a Thrift server: their ports."""
-    own = dict(spark.sparkContext.getConf().getAll())
-    ports = [free_port(), free_port()]
-    formats = [unquote(urlparse(one).path) for one in own["spark.jars"].split(",")]
-    settings = {k: v for k, v in own.items() if k in _KEPT or k.startswith("spark.sql.")} | {
-        "spark.ui.enabled": "false",
-        "spark.jars": str(jar),
-        # sessions of a Thrift server do not see the catalogs of jars that are added later
-        "spark.driver.extraClassPath": os.pathsep.join(formats),
-        "spark.sql.extensions": f"{own['spark.sql.extensions']},{EXTENSION}",
-        "spark.lakesieve.python": sys.executable,
-        "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
-        "spark.connect.grpc.binding.port": str(ports[0]),
-        "spark.hadoop.hive.server2.thrift.port": str(ports[1]),
-    }
-    conf = [part for pair in settings.items() for part in ("--conf", "=".join(pair))]
-    submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
-    log = folder / "driver.log"
-    with log.open("wb") as written:
-        process = subprocess.Popen(
-            [submit, *conf, "--class", _THRIFT_SERVER, "spark-internal"],
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=written,
-            stderr=written,
-        )
-    try:
-        for port in ports:
-            wait_until_it_listens(process, port, log=log)
-        yield ports[0], ports[1]
-    finally:
-        process.terminate()
-        process.wait()
+    with thrift_session(spark._jvm, port) as session:
+        yield session.rows

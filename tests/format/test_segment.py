@@ -168,6 +168,16 @@ def test_bytes_that_lie_are_refused(keys: st.SearchStrategy[Any], data: st.DataO
         decode_row_group(lying, 0, bytes(piece)).validate()
 
 
+@given(st.dictionaries(texts, sets, min_size=1, max_size=12), st.integers(1, 4))
+def test_the_longest_separators_are_known(blocks: Sets, group: int) -> None:
+    """The footer has the length of the longest separator of each row group."""
+    data, entry = _encode(blocks, group)
+    footer = decode_footer(data[len(data) - entry.footer_length :], entry)
+    lengths = [len(key) for key in sorted(blocks)]
+    expected = [max(lengths[at : at + group]) for at in range(0, len(lengths), group)]
+    assert footer.longest == tuple(expected)
+
+
 @pytest.mark.parametrize("keys", [codes, texts], ids=["int64", "bytes"])
 @given(data=st.data())
 def test_footers_that_lie_are_refused(keys: st.SearchStrategy[Any], data: st.DataObject) -> None:

@@ -194,3 +194,15 @@ def test_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     cut = _index(_store([(b"abc", 0), (b"abx", 1)], whole=False))
     with pytest.raises(CorruptIndexError, match="not whole words"):
         cut.may_contain(b"b", at_end=False)
+
+
+def test_a_whole_word_of_a_large_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Row groups without a longer word are read only where the word itself would be."""
+    pairs = [(f"word{n}".encode(), n % FILES) for n in range(10, 90)]
+    index = _index(_store([*pairs, (b"longword42", 3)]))
+    monkeypatch.setattr("lakesieve.store.reader.MANY_WORD_GROUPS", 2)
+    for at_end in (False, True):
+        assert _kept(index, b"word41", at_end=at_end) == {"0-1"}
+        assert _kept(index, b"word42", at_end=at_end) == {"0-2", "0-3"}
+        assert _kept(index, b"word95", at_end=at_end) == set()
+    assert index.may_contain(b"word4", at_end=False) is None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError, corrupt
 from lakesieve.format.documents import FORMAT_VERSION, check_version
@@ -66,6 +67,7 @@ class SegmentFooter:
         bytewise: Whether its separators are byte strings.
         text: The text code of its separators, if they have one.
         max_key: The last code that it covers.
+        longest: Bytes of the longest separator of each row group, if the footer has them.
         ends: The keys at both ends, if the footer has them.
     """
 
@@ -76,6 +78,7 @@ class SegmentFooter:
     text: TextCode | None
     max_key: Code
     groups: tuple[RowGroup, ...]
+    longest: tuple[int, ...] | None
     ends: EndKeys | None
 
 
@@ -134,9 +137,19 @@ def _footer(blocks: Blocks, unit_count: int, catalogue: str, groups: list[list[A
         "text": None if blocks.text is None else _text_to_json(blocks.text),
         "max_key": code_to_json(blocks.max_key),
         "groups": groups,
+        **_longest_to_json(blocks, groups),
         **ends_to_json(blocks),
     }
     return json.dumps(document, separators=(",", ":")).encode()
+
+
+def _longest_to_json(blocks: Blocks, groups: list[list[Any]]) -> dict[str, Any]:
+    """Return the field of the footer that tells how long separators of bytes are."""
+    if blocks.keys.type != pa.binary():
+        return {}
+    lengths = pc.binary_length(blocks.keys).to_numpy()
+    starts = np.cumsum([0, *(group[-1] for group in groups[:-1])])
+    return {"longest": np.maximum.reduceat(lengths, starts).tolist()}
 
 
 def _slices(
@@ -237,6 +250,7 @@ def decode_footer(data: bytes, entry: SegmentEntry) -> SegmentFooter:
             text=_text_from_json(document["text"]),
             max_key=code_from_json(document["max_key"]),
             groups=groups,
+            longest=_longest(document.get("longest"), groups),
             ends=ends_from_json(document.get("ends"), entry),
         )
     except LakesieveError:
@@ -264,6 +278,15 @@ def _row_group(document: Any) -> RowGroup:
     return RowGroup(
         first_key=code_from_json(first), start=start, length=length, crc32=crc32, blocks=blocks
     )
+
+
+def _longest(document: Any, groups: Sequence[RowGroup]) -> tuple[int, ...] | None:
+    if document is None:
+        return None
+    longest = tuple(map(_count, document))
+    if len(longest) != len(groups) or max(longest) > LONGEST_SEPARATOR:
+        raise ValueError("its longest separators are not those of its row groups")
+    return longest
 
 
 def _count(value: Any) -> int:

@@ -294,15 +294,15 @@ def front_decoded(shared: np.ndarray, added: np.ndarray, data: np.ndarray) -> pa
     if int(lengths.max(initial=0)) > _FAR:
         return _front_decoded_one_by_one(shared, added, data)
     offsets = np.append(0, np.cumsum(lengths))
-    starts = np.cumsum(added) - added
     out = np.empty(offsets[-1], np.uint8)
-    rows = np.arange(len(shared))
-    for at in range(int(lengths.max(initial=0))):
+    starts = np.cumsum(added) - added
+    out[np.repeat(offsets[:-1] + shared - starts, added) + np.arange(len(data))] = data
+    for at in range(int(shared.max(initial=0))):
         # a byte comes from the latest string that added this position itself
-        source = np.maximum.accumulate(np.where(shared <= at, rows, 0))
-        having = np.flatnonzero(lengths > at)
-        source = source[having]
-        out[offsets[having] + at] = data[starts[source] + at - shared[source]]
+        added_here = shared <= at
+        latest = np.flatnonzero(added_here)[np.cumsum(added_here) - 1]
+        rows = np.flatnonzero(~added_here)
+        out[offsets[rows] + at] = out[offsets[latest[rows]] + at]
     return binary_array(offsets, out)
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from lakesieve.errors import corrupt
 from lakesieve.sieve import (
+    LONGEST_WORD,
     RangeSet,
     bytewise_code,
     distinct,
@@ -43,7 +44,7 @@ the table is faster.
 """
 
 MANY_WORD_GROUPS = 1024
-"""Most row groups of an index of words that one look-up may read: some ten million words."""
+"""Most row groups that one search for a part of a word may read: some ten million words."""
 
 # with more segments than this around a key, planning is cheap compared with reading them
 _FEW_SEGMENTS = 16
@@ -129,22 +130,25 @@ class IndexReader:
     def units_of_words(self, part: bytes, *, at_end: bool) -> dict[str, np.ndarray] | None:
         """Return the ordinals of all words that contain, or end with, some bytes.
 
-        Every key of the index must be the separator of a block. Row groups are read one by one, at
-        most :data:`MANY_WORD_GROUPS`.
+        Every key of the index must be the separator of a block. Row groups with long enough words
+        are read one by one, at most :data:`MANY_WORD_GROUPS`.
 
         Returns:
-            The ordinals by catalogue, or ``None`` if the index has more row groups.
+            The ordinals by catalogue, or ``None`` if more row groups have such words.
         """
-        if self._row_groups > MANY_WORD_GROUPS:
-            return None
-        by_catalogue: dict[str, list[np.ndarray]] = {}
+        parts: list[tuple[OpenedSegment, list[int]]] = []
         for entry in (entry for row in self._rows for entry in row.entries):
             opened = self.loader.segment(entry)
             if not opened.footer.bytewise:
                 raise corrupt(entry.path, "its keys are not whole words")
-            for _, blocks in self.loader.row_groups(opened, range(entry.row_groups)):
+            parts.append((opened, _groups_with(opened, part)))
+        if sum(len(groups) for _, groups in parts) > MANY_WORD_GROUPS:
+            return None
+        by_catalogue: dict[str, list[np.ndarray]] = {}
+        for opened, groups in parts:
+            for _, blocks in self.loader.row_groups(opened, groups):
                 units = lookup_words(blocks, part, at_end=at_end)
-                by_catalogue.setdefault(entry.catalogue, []).append(units)
+                by_catalogue.setdefault(opened.entry.catalogue, []).append(units)
         return {
             catalogue: distinct(np.concatenate(chunks))
             for catalogue, chunks in by_catalogue.items()
@@ -292,6 +296,22 @@ def segment_points(
         else:
             offsets, ordinals = lookup_codes(blocks, codes[first:last])
         yield at[first:last] + start, offsets, ordinals
+
+
+def _groups_with(opened: OpenedSegment, part: bytes) -> list[int]:
+    """Return the row groups that can have a word with some bytes in it."""
+    longest = opened.footer.longest
+    if longest is None:
+        return list(range(len(opened.firsts)))
+    lengths = np.array(longest)
+    # longer words are cut
+    may_have = lengths >= min(len(part) + 1, LONGEST_WORD)
+    at = bisect.bisect_right(opened.firsts, part) - 1
+    if at >= 0 and part <= opened.footer.max_key:  # type: ignore[operator]
+        # no word is longer than the part, so only the part itself has these bytes
+        may_have[at] |= lengths[at] == len(part)
+    found: list[int] = np.flatnonzero(may_have).tolist()
+    return found
 
 
 def _merged(
