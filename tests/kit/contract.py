@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from tests.kit.driver import Driver
 
-QUERIES = depth("QUERIES", test=2, soak=6)
+QUERIES = depth("QUERIES", test=1, soak=6)
 PREDICATES = 6
 STEPS = 3
 

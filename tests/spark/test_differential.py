@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # what differs between the lines takes fewer to find
-QUERIES = depth("QUERIES", test=3, soak=60 if NEWEST else 25)
+QUERIES = depth("QUERIES", test=2, soak=60 if NEWEST else 25)
 PREDICATES = 9
 # the default of the line of Spark first
 ANSI = [str(NEWEST).lower(), pytest.param(str(not NEWEST).lower(), marks=pytest.mark.soak)]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 FIRST = depth("FIRST_SEED", test=0, soak=0)
 SEEDS = range(FIRST, FIRST + depth("SEEDS", test=1, soak=20))
-STEPS = 10
+STEPS = depth("STEPS", test=6, soak=10)
 
 
 def joined_rows(spark: SparkSession, table: str, version: str | None = None) -> list[str]:
