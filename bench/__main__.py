@@ -9,7 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import lakesieve as ls
-from bench import build, keys, keys_kinds, large_files, many_files, memory, order, refresh, sessions
+from bench import (
+    build,
+    first_query,
+    keys,
+    keys_kinds,
+    large_files,
+    many_files,
+    memory,
+    order,
+    refresh,
+    sessions,
+)
 from bench.deletes import suite as deletes
 from bench.measure import finish, scratch_folder
 from bench.scale import files, upkeep
@@ -37,8 +48,8 @@ SUITES = {
 LONG = ("keys_kinds", "large_files")
 """Suites that write many gigabytes, and run only where they are named."""
 
-OWN_SESSIONS = ("scale", "files", "upkeep")
-"""Suites that take hours or need no session, and run only where they are named."""
+OWN_SESSIONS = ("first_query", "scale", "files", "upkeep")
+"""Suites that take hours, or need no session or several, and run only where they are named."""
 
 
 def main() -> int:
@@ -99,6 +110,8 @@ def _figures(
 ) -> Iterator[tuple[str, Iterable[Measured]]]:
     """The suites by name, with a session for those that share one."""
     names = arguments.suites or list(SUITES)
+    if "first_query" in names:
+        yield "first_query", first_query.run(root)
     if "scale" in names:
         yield "scale", scale.run(root, int(arguments.rows or scale.ROWS))
     if "files" in names:
