@@ -44,6 +44,19 @@ for (statement <- file.mkString.split(";\\n"))
   spark.sql(statement).collect().foreach(row => println(row.mkString("\\t")))
 System.exit(0)
 """
+# the same for statements that may fail, with the names of their columns, as spark-sql prints them
+SCALA_THAT_GOES_ON = """
+val file = scala.io.Source.fromFile("statements.sql", "UTF-8")
+for (statement <- file.mkString.split(";\\n")) try {
+  val rows = spark.sql(statement)
+  val texts = rows.selectExpr(rows.columns.map(name => s"CAST(`$name` AS STRING)"): _*)
+  if (rows.columns.nonEmpty) println(rows.columns.mkString("\\t"))
+  texts.collect().foreach(row => println(row.mkString("\\t")))
+} catch {
+  case error: Exception => Console.err.println(error.getMessage)
+}
+System.exit(0)
+"""
 # what the driver of the tests has of its own
 KEPT = (
     *("spark.master", "spark.driver.host", "spark.driver.bindAddress", "spark.driver.memory"),
@@ -74,11 +87,29 @@ def conf_of(settings: dict[str, str]) -> list[str]:
 
 
 def run_program(
-    program: str, settings: dict[str, str], statements: list[str], folder: Path
+    program: str,
+    settings: dict[str, str],
+    statements: list[str],
+    folder: Path,
+    *,
+    goes_on: bool = False,
 ) -> subprocess.CompletedProcess[str]:
-    """Run statements in ``spark-sql``, or in Scala in ``spark-shell``."""
+    """Run statements in ``spark-sql``, or in Scala in ``spark-shell``.
+
+    Args:
+        program: The program.
+        settings: Its settings.
+        statements: The statements.
+        folder: Where its files go.
+        goes_on: Whether it goes on after an error, and prints the names of columns.
+    """
+    if goes_on:
+        settings = settings | {
+            "spark.hadoop.hive.cli.errors.ignore": "true",
+            "spark.sql.cli.print.header": "true",
+        }
     (folder / "statements.sql").write_text(";\n".join(statements) + ";\n")
-    (folder / "job.scala").write_text(SCALA)
+    (folder / "job.scala").write_text(SCALA_THAT_GOES_ON if goes_on else SCALA)
     given = ["-f", "statements.sql"] if program == "spark-sql" else ["-i", "job.scala"]
     return subprocess.run(
         [PROGRAMS / program, *conf_of(settings), *given],

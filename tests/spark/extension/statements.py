@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import pyspark
 import pytest
+from tests.spark.extension.kit import run_program
 
 from lakesieve.spark.tables import FORMATS
 from lakesieve.spark.versions.spark_versions import spark_version_of
 
-__all__ = ["check_statements", "rows_of"]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+__all__ = ["check_program_statements", "check_statements", "rows_of"]
 
 # what differs between runs
 _DRAWN = frozenset({"bytes", "bytes_before", "created_at", "location"})
@@ -26,6 +32,40 @@ _MADE = {
     "budget": "",
     "rows_per_block": None,
 }
+_END = "end of the statement"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Step:
+    """One statement.
+
+    Args:
+        statement: Its text.
+        rows: Its rows, or some of their columns. ``None`` for any rows.
+        among: Rows that are among its rows.
+        error: The code of the error that it ends with, if it does.
+    """
+
+    statement: str
+    rows: list[dict[str, Any]] | None = None
+    among: tuple[dict[str, Any], ...] = ()
+    error: str = ""
+
+    def check(self, found: list[dict[str, Any]], as_printed: Callable[[Any], Any]) -> None:
+        """Insist on the rows.
+
+        Args:
+            found: The rows that were found.
+            as_printed: Converts an expected value to what is found of it.
+        """
+        if self.rows is not None:
+            assert len(found) == len(self.rows), self
+            pairs = zip(found, self.rows, strict=True)
+            assert [{name: row[name] for name in wanted} for row, wanted in pairs] == [
+                {name: as_printed(value) for name, value in row.items()} for row in self.rows
+            ], self
+        for row in self.among:
+            assert {name: as_printed(value) for name, value in row.items()} in found, self
 
 
 def rows_of(session: Any, statement: str) -> list[dict[str, Any]]:
@@ -44,69 +84,141 @@ def check_statements(session: Any, name: str, *, is_short: bool = False) -> None
         name: Name of the table.
         is_short: Whether to create and query indexes only.
     """
-    has_iceberg = FORMATS["iceberg"].runs_on(spark_version_of(pyspark.__version__).name)
-    database, form = ("lake.t", "iceberg") if has_iceberg else ("t", "delta")
-    table = f"{database}.{name}"
-    session.sql(f"CREATE DATABASE IF NOT EXISTS {database}").collect()
-    session.sql(f"CREATE TABLE {table} (id BIGINT, email STRING) USING {form}").collect()
-    _insert(session, table, 0, 20)
-    _insert(session, table, 20, 40)
+    table, form = _table(name)
     try:
-        _check_creation(session, table)
-        if not is_short:
-            _check_upkeep(session, table)
-            _check_errors(session, table)
+        for step in _steps(table, form, is_short=is_short):
+            if step.error:
+                with pytest.raises(Exception, match=rf"\[{step.error}\]"):
+                    session.sql(step.statement).collect()
+                continue
+            step.check(rows_of(session, step.statement), lambda value: value)
     finally:
-        session.sql(f"DROP TABLE {table}").collect()
+        session.sql(f"DROP TABLE IF EXISTS {table}").collect()
 
 
-def _insert(session: Any, table: str, first: int, end: int) -> None:
+def check_program_statements(program: str, settings: dict[str, str], folder: Path) -> None:
+    """Run the script in ``spark-sql``, or in Scala in ``spark-shell``, on a new table.
+
+    Args:
+        program: The program.
+        settings: Its settings.
+        folder: Where its files go.
+    """
+    table, form = _table(program.replace("-", "_"))
+    steps = [*_steps(table, form), _Step(statement=f"DROP TABLE {table}")]
+    statements = [
+        each for step in steps for each in (step.statement, f"SELECT '{_END}' AS `{_END}`")
+    ]
+    ran = run_program(program, settings, statements, folder, goes_on=True)
+    parts = ran.stdout.split(f"{_END}\n{_END}\n")
+    assert len(parts) == len(steps) + 1, ran.stderr[-5000:]
+    for step, part in zip(steps, parts, strict=False):
+        lines = [line.split("\t") for line in part.splitlines()]
+        if step.error:
+            assert lines == [], step
+            assert f"[{step.error}]" in ran.stderr, step
+        elif lines:
+            names, *rows = lines
+            found = [dict(zip(names, map(_plain, row), strict=True)) for row in rows]
+            step.check(found, lambda value: _plain(_text(value)))
+        else:
+            assert not step.rows, step
+            assert not step.among, step
+
+
+def _table(name: str) -> tuple[str, str]:
+    """Return a table's name, and its format."""
+    has_iceberg = FORMATS["iceberg"].runs_on(spark_version_of(pyspark.__version__).name)
+    return (f"lake.t.{name}", "iceberg") if has_iceberg else (f"t.{name}", "delta")
+
+
+def _text(value: object) -> str:
+    """Return a value as Spark's programs print it."""
+    if isinstance(value, list):
+        return f"[{','.join(map(str, value))}]"
+    return "null" if value is None else str(value)
+
+
+def _plain(text: str) -> str:
+    """Return a printed value without what differs between Spark's programs."""
+    return text.replace('"', "").replace(", ", ",").lower()
+
+
+def _steps(table: str, form: str, *, is_short: bool = False) -> list[_Step]:
+    steps = [
+        _Step(statement=f"CREATE DATABASE IF NOT EXISTS {table.rpartition('.')[0]}"),
+        _Step(statement=f"CREATE TABLE {table} (id BIGINT, email STRING) USING {form}"),
+        _insertion(table, 0, 20),
+        _insertion(table, 20, 40),
+        *_creation(table),
+    ]
+    return steps if is_short else [*steps, *_upkeep(table), *_errors(table)]
+
+
+def _insertion(table: str, first: int, end: int) -> _Step:
     rows = f"SELECT id, concat('A', id) FROM range({first}, {end}, 1, 1)"
-    session.sql(f"INSERT INTO {table} {rows}").collect()
+    return _Step(statement=f"INSERT INTO {table} {rows}")
 
 
-def _check_creation(session: Any, table: str) -> None:
+def _creation(table: str) -> list[_Step]:
     made = {**_MADE, "table": table}
     how = "OPTIONS (compaction = 0, rows_per_block = 'none')"
     statement = f"INDEX by_id ON TABLE {table} USING lakesieve (id) {how}"
-    assert rows_of(session, f"CREATE {statement};") == [made]
     lenient = statement.replace("INDEX", "INDEX IF NOT EXISTS")
-    assert rows_of(session, f"create {lenient}") == [made]
     expression = f"INDEX by_mail ON {table} USING lakesieve (lower(email))"
-    (by_mail,) = rows_of(session, f"/* an expression */ CREATE {expression}")
-    assert by_mail["columns"] == ["lower(email)"]
-    assert [row["name"] for row in rows_of(session, f"SHOW INDEXES ON {table}")] == [
-        "by_id",
-        "by_mail",
+    return [
+        _Step(statement=f"CREATE {statement}", rows=[made]),
+        _Step(statement=f"create {lenient};", rows=[made]),
+        _Step(
+            statement=f"/* an expression */ CREATE {expression}",
+            rows=[{"name": "by_mail", "columns": ["lower(email)"]}],
+        ),
+        _Step(
+            statement=f"SHOW INDEXES ON {table}",
+            rows=[{"name": "by_id"}, {"name": "by_mail"}],
+        ),
+        _Step(
+            statement=f"SELECT id FROM {table} WHERE lower(email) = 'a5'",
+            rows=[{"id": 5}],
+        ),
     ]
-    found = rows_of(session, f"SELECT id FROM {table} WHERE lower(email) = 'a5'")
-    assert found == [{"id": 5}]
 
 
-def _check_upkeep(session: Any, table: str) -> None:
-    _insert(session, table, 40, 50)
-    stale, _ = rows_of(session, f"SHOW INDEXES IN {table}")
-    assert (stale["covered_files"], stale["live_files"]) == (2, 3)
-    (refreshed,) = rows_of(session, f"REFRESH INDEX by_id ON {table}")
-    assert (refreshed["index"], refreshed["files"], refreshed["rows"]) == ("by_id", 1, 10)
-    mail = rows_of(session, f"REFRESH INDEXES ON {table}")
-    assert [(row["index"], row["files"]) for row in mail] == [("by_id", 0), ("by_mail", 1)]
-    described = {
-        row["property"]: row["value"] for row in rows_of(session, f"DESC INDEX by_id ON {table}")
-    }
-    assert described["covered_files"] == "3"
-    assert described["columns"] == "id"
-    (compacted,) = rows_of(session, f"ALTER INDEX by_id ON {table} COMPACT")
-    assert compacted["files"] == 3
+def _upkeep(table: str) -> list[_Step]:
     dropped = {"index": "by_id", "table": table, "dropped": True}
-    assert rows_of(session, f"DROP INDEX by_id ON {table}") == [dropped]
-    again = rows_of(session, f"DROP INDEX IF EXISTS by_id ON {table}")
-    assert again == [{**dropped, "dropped": False}]
-    assert [row["name"] for row in rows_of(session, f"SHOW INDEXES FROM {table}")] == ["by_mail"]
+    return [
+        _insertion(table, 40, 50),
+        _Step(
+            statement=f"SHOW INDEXES IN {table}",
+            rows=[{"covered_files": 2, "live_files": 3}, {"covered_files": 2}],
+        ),
+        _Step(
+            statement=f"REFRESH INDEX by_id ON {table}",
+            rows=[{"index": "by_id", "files": 1, "rows": 10}],
+        ),
+        _Step(
+            statement=f"REFRESH INDEXES ON {table}",
+            rows=[{"index": "by_id", "files": 0}, {"index": "by_mail", "files": 1}],
+        ),
+        _Step(
+            statement=f"DESC INDEX by_id ON {table}",
+            among=(
+                {"property": "columns", "value": "id"},
+                {"property": "covered_files", "value": "3"},
+            ),
+        ),
+        _Step(statement=f"ALTER INDEX by_id ON {table} COMPACT", rows=[{"files": 3}]),
+        _Step(statement=f"DROP INDEX by_id ON {table}", rows=[dropped]),
+        _Step(
+            statement=f"DROP INDEX IF EXISTS by_id ON {table}",
+            rows=[{**dropped, "dropped": False}],
+        ),
+        _Step(statement=f"SHOW INDEXES FROM {table}", rows=[{"name": "by_mail"}]),
+    ]
 
 
-def _check_errors(session: Any, table: str) -> None:
-    for statement, code in (
+def _errors(table: str) -> list[_Step]:
+    statements = (
         (f"CREATE INDEX by_mail ON {table} USING lakesieve (id)", "index-exists"),
         (f"CREATE INDEX other ON {table} USING lakesieve (nothing)", "column-not-found"),
         (f"CREATE INDEX other ON {table} USING lakesieve (rand())", "unsupported-type"),
@@ -116,6 +228,5 @@ def _check_errors(session: Any, table: str) -> None:
         (f"REFRESH INDEX by_id ON {table}", "index-not-found"),
         (f"SHOW INDEXES {table}", "invalid-argument"),
         (f"SHOW INDEXES ON {table}_gone", "table-not-found"),
-    ):
-        with pytest.raises(Exception, match=rf"\[{code}\]"):
-            session.sql(statement).collect()
+    )
+    return [_Step(statement=statement, error=code) for statement, code in statements]

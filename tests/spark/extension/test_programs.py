@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.spark.extension.kit import check_program, run_program, settings_of
+from tests.spark.extension.statements import check_program_statements
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,26 +28,8 @@ def test_same_answers(
 @pytest.mark.soak
 @pytest.mark.parametrize("program", ["spark-sql", "spark-shell"])
 def test_statements(spark: SparkSession, jar: Path, tmp_path: Path, program: str) -> None:
-    """A job in SQL and a job in Scala create, use and drop an index."""
-    table = f"lake.t.{program.replace('-', '_')}"
-    statements = [
-        f"CREATE TABLE {table} USING iceberg AS SELECT id * 7 % 40 AS id FROM range(0, 40, 1, 2)",
-        f"CREATE INDEX by_id ON {table} USING lakesieve (id)",
-        f"SELECT 'found', id FROM {table} WHERE id = 5",
-        "SELECT 'report', files_total, files_read FROM lakesieve_last_pruning()",
-        f"SHOW INDEXES ON {table}",
-        f"DROP INDEX by_id ON {table}",
-        f"DROP TABLE {table}",
-    ]
-    ran = run_program(program, settings_of(spark, jar), statements, tmp_path)
-    rows = [line.split("\t") for line in ran.stdout.splitlines()]
-    assert ["found", "5"] in rows, ran.stderr[-5000:]
-    assert ["report", "2", "1"] in rows
-    assert [row[:2] for row in rows if row[0] == "by_id"] == [
-        ["by_id", table],
-        ["by_id", table],
-        ["by_id", table],
-    ]
+    """A job in SQL and a job in Scala run the script of statements."""
+    check_program_statements(program, settings_of(spark, jar), tmp_path)
 
 
 @pytest.mark.soak
