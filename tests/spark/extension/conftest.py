@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyspark
 import pytest
 from tests.kit.generated import rows_of
-from tests.spark.extension.kit import COLUMNS
+from tests.spark.extension.kit import COLUMNS, HAS_ICEBERG
 
 import lakesieve as ls
 from lakesieve.spark.extension.jar import write_jar
@@ -40,20 +40,21 @@ def relations(
 ) -> Iterator[dict[str, str]]:
     """A table of each format with indexes, and one file that they do not know."""
     folder = tmp_path_factory.mktemp("tables")
+    tables = {"delta": f"delta.`{folder}/delta`", "parquet": f"parquet.`{folder}/parquet`"}
+    if HAS_ICEBERG:
+        tables = {"iceberg": "lake.t.clients", **tables}
     rows, more = rows_of(spark, ROWS), rows_of(spark, 30, files=1)
     for number, frame in enumerate((rows, more)):
         mode = "append" if number else "errorifexists"
         frame.write.format("delta").mode(mode).save(f"{folder}/delta")
         frame.write.mode(mode).parquet(f"{folder}/parquet")
-        if number:
-            frame.writeTo("lake.t.clients").append()
-        else:
-            frame.writeTo("lake.t.clients").using("iceberg").create()
-            for name in (f"delta:{folder}/delta", f"parquet:{folder}/parquet", "lake.t.clients"):
-                ls.create_indexes(name, [[column] for column in COLUMNS], spark=spark)
-    yield {
-        "iceberg": "lake.t.clients",
-        "delta": f"delta.`{folder}/delta`",
-        "parquet": f"parquet.`{folder}/parquet`",
-    }
-    spark.sql("DROP TABLE lake.t.clients PURGE")
+        if HAS_ICEBERG:
+            writer = frame.writeTo("lake.t.clients").using("iceberg")
+            writer.append() if number else writer.create()
+        if not number:
+            for name in tables.values():
+                given = name.replace(".`", ":").removesuffix("`")
+                ls.create_indexes(given, [[column] for column in COLUMNS], spark=spark)
+    yield tables
+    if HAS_ICEBERG:
+        spark.sql("DROP TABLE lake.t.clients PURGE")

@@ -15,6 +15,8 @@ from tests.depth import depth
 from tests.kit.generated import predicate
 
 from lakesieve.spark.extension.result import EXTENSION
+from lakesieve.spark.tables import FORMATS
+from lakesieve.spark.versions.spark_versions import spark_version_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COLUMNS",
+    "HAS_ICEBERG",
     "PROGRAMS",
     "check_program",
     "conf_of",
@@ -33,10 +36,13 @@ __all__ = [
 PROGRAMS = Path(pyspark.__file__).parent / "bin"
 """The programs of Spark."""
 
+HAS_ICEBERG = FORMATS["iceberg"].runs_on(spark_version_of(pyspark.__version__).name)
+"""Whether Iceberg has a runtime for this version of Spark."""
+
 COLUMNS = ("i", "l", "s", "d", "t", "x")
 PREDICATES = depth("PREDICATES", test=6, soak=40)
 # jars of the formats; of what they depend on, Spark has its own
-FORMATS = ("io.delta_", "org.apache.iceberg_", "org.apache.hudi_")
+JARS = ("io.delta_", "org.apache.iceberg_", "org.apache.hudi_")
 # reads the statements that spark-sql is given
 SCALA = """
 val file = scala.io.Source.fromFile("statements.sql", "UTF-8")
@@ -70,7 +76,7 @@ def settings_of(spark: SparkSession, jar: Path) -> dict[str, str]:
     own = dict(spark.sparkContext.getConf().getAll())
     settings = {k: v for k, v in own.items() if k in KEPT or k.startswith(KEPT_BELOW)}
     jars = (unquote(urlparse(one).path) for one in own["spark.jars"].split(","))
-    formats = [one for one in jars if Path(one).name.startswith(FORMATS)]
+    formats = [one for one in jars if Path(one).name.startswith(JARS)]
     return settings | {
         "spark.ui.enabled": "false",
         # sessions of a Thrift server do not see the catalogs of jars that are added later

@@ -5,12 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import pyspark
 import pytest
-from tests.spark.extension.kit import run_program
-
-from lakesieve.spark.tables import FORMATS
-from lakesieve.spark.versions.spark_versions import spark_version_of
+from tests.spark.extension.kit import HAS_ICEBERG, run_program
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -128,8 +124,7 @@ def check_program_statements(program: str, settings: dict[str, str], folder: Pat
 
 def _table(name: str) -> tuple[str, str]:
     """Return a table's name, and its format."""
-    has_iceberg = FORMATS["iceberg"].runs_on(spark_version_of(pyspark.__version__).name)
-    return (f"lake.t.{name}", "iceberg") if has_iceberg else (f"t.{name}", "delta")
+    return (f"lake.t.{name}", "iceberg") if HAS_ICEBERG else (f"t.{name}", "delta")
 
 
 def _text(value: object) -> str:
