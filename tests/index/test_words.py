@@ -21,7 +21,7 @@ from lakesieve.index.key_filters import on_keys
 from lakesieve.index.opened import OpenedIndex
 from lakesieve.predicate import KeysWith, Ranges
 from lakesieve.predicate.parse import parse_sql
-from lakesieve.sieve import LONGEST_WORD, blocks_of_pairs
+from lakesieve.sieve import LONGEST_WORD, WordPart, blocks_of_pairs
 from lakesieve.storage import open_storage
 from lakesieve.store import BlockCache, Changes, IndexStore, stage_catalogue
 from lakesieve.store.compact import compaction_changes
@@ -48,7 +48,7 @@ def test_conditions_find_the_words_of_their_text() -> None:
     """A condition on the text asks the index of its words."""
     usable = [usable_index(definition_of("words"))]
     rows, _ = filter_of(parse_sql("s LIKE '%abc%'"), usable)
-    assert on_keys(rows, usable) == KeysWith(field_id=0, part=b"abc", at_end=False)
+    assert on_keys(rows, usable) == KeysWith(field_id=0, part=WordPart(text=b"abc"))
 
 
 _WORDS = st.sampled_from([b"a", b"ab", b"abc", b"b", b"ac", b"cab", b"x" * LONGEST_WORD])
@@ -96,7 +96,7 @@ def _index(store: IndexStore) -> OpenedIndex:
 
 
 def _kept(index: OpenedIndex, part: bytes, *, at_end: bool) -> set[str]:
-    found = index.may_contain(part, at_end=at_end)
+    found = index.may_contain(WordPart(text=part, at_end=at_end))
     assert found is not None
     return set(index.paths().filter(pa.array(found.keep)).to_pylist())
 
@@ -134,7 +134,7 @@ def test_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     index = _index(_store(pairs))
     assert _kept(index, b"ord1", at_end=False) == {f"0-{n}" for n in range(FILES)}
     monkeypatch.setattr("lakesieve.store.reader.MANY_WORD_GROUPS", 3)
-    assert index.may_contain(b"ord1", at_end=False) is None
+    assert index.may_contain(WordPart(text=b"ord1")) is None
     cut = _index(_store([(b"abc", 0), (b"abx", 1)], whole=False))
     with pytest.raises(CorruptIndexError, match="not whole words"):
-        cut.may_contain(b"b", at_end=False)
+        cut.may_contain(WordPart(text=b"b"))

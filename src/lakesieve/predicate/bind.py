@@ -168,7 +168,7 @@ class _Binder:
                 return self._on_elements(expr)
             case OnText():
                 otherwise = self.bind(expr.otherwise)
-                return self._of_text(otherwise, self._known(expr.column), (expr.pattern,))
+                return self._of_text(otherwise, self._known(expr.column), expr.patterns)
         column = self._column(expr.column)
         if column is None:
             return Unknown(text=".".join(expr.column))

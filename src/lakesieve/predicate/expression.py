@@ -113,22 +113,24 @@ class TextPattern:
         parts: Bytes, at least one part, none empty.
         begins: Whether the text begins with the first part.
         ends: Whether the text ends with the last part.
+        is_folded: Whether the text in lower case has the parts, in place of the text itself.
     """
 
     parts: tuple[bytes, ...]
     begins: bool
     ends: bool
+    is_folded: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnText:
     """A condition that is true only of texts with a pattern, such as ``message LIKE '%failed%'``.
 
-    The pattern may fit more texts.
+    The patterns may fit more texts.
     """
 
     column: tuple[str, ...]
-    pattern: TextPattern
+    patterns: tuple[TextPattern, ...]  # at least one; the text has one of them
     otherwise: Expr  # the same condition for indexes that are not on words
 
 

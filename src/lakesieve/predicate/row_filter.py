@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from lakesieve.predicate.bind import BoundExpr
     from lakesieve.predicate.expression import TextPattern
+    from lakesieve.sieve import WordPart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,11 +53,10 @@ class ElementRanges:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeysWith:
-    """Accepts rows with at least one key of many that contains some bytes."""
+    """Accepts rows with at least one key of many that has a part."""
 
     field_id: int
-    part: bytes
-    at_end: bool  # whether the key ends with these bytes
+    part: WordPart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +142,7 @@ def _with_words(field_id: int, pattern: TextPattern) -> RowFilter:
     ranges, part = words_of_pattern(pattern)
     filters: list[RowFilter] = [ElementRanges(field_id=field_id, ranges=one) for one in ranges]
     if part is not None:
-        filters.append(KeysWith(field_id=field_id, part=part.text, at_end=part.at_end))
+        filters.append(KeysWith(field_id=field_id, part=part))
     return all_of(filters)
 
 

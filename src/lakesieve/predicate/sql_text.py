@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from lakesieve.predicate.bind import ColumnType
-    from lakesieve.sieve import Code, Interval
+    from lakesieve.sieve import Code, Interval, WordPart
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 # a call of one function, with at most one level of calls in it, or the value of one entry of a map;
@@ -122,9 +122,8 @@ class _Printer:
             case KeysWith():
                 name, column = self._columns[rows.field_id]
                 _, source = source_of_many(name) or ("", name)
-                part = literal_sql(rows.part, column)
-                condition = "endswith" if rows.at_end else "contains"
-                return f"exists(words({source}), {_ELEMENT} -> {condition}({_ELEMENT}, {part}))"
+                condition = _has_part(rows.part, literal_sql(rows.part.text, column))
+                return f"exists(words({source}), {_ELEMENT} -> {condition})"
             case AllOf():
                 return " AND ".join(self.text(arg, inside=True) for arg in rows.args)
         parts = [self.text(arg) for arg in rows.args]
@@ -178,6 +177,15 @@ def _listed(
 
 def _left_out(count: int) -> list[str]:
     return [f"... {count:,} more"] if count else []
+
+
+def _has_part(part: WordPart, text: str) -> str:
+    """Return the condition that a word has a part, whose text is a literal."""
+    word = f"lower({_ELEMENT})" if part.is_folded else _ELEMENT
+    if part.at_start and part.at_end:
+        return f"{word} = {text}"
+    function = "startswith" if part.at_start else "endswith" if part.at_end else "contains"
+    return f"{function}({word}, {text})"
 
 
 def _any(parts: Sequence[str], inside: bool) -> str:

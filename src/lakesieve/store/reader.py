@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from lakesieve.format import SegmentEntry
-    from lakesieve.sieve import Code, Interval
+    from lakesieve.sieve import Code, Interval, WordPart
     from lakesieve.store.cache import BlockCache
     from lakesieve.store.index_store import IndexStore
     from lakesieve.store.snapshot import Snapshot
@@ -126,8 +126,8 @@ class IndexReader:
             }
         return self._units(parts)
 
-    def units_of_words(self, part: bytes, *, at_end: bool) -> dict[str, np.ndarray] | None:
-        """Return the ordinals of all words that contain, or end with, some bytes.
+    def units_of_words(self, part: WordPart) -> dict[str, np.ndarray] | None:
+        """Return the ordinals of all words that have a part.
 
         Every key of the index must be the separator of a block. Row groups are read one by one, at
         most :data:`MANY_WORD_GROUPS`.
@@ -143,7 +143,7 @@ class IndexReader:
             if not opened.footer.bytewise:
                 raise corrupt(entry.path, "its keys are not whole words")
             for _, blocks in self.loader.row_groups(opened, range(entry.row_groups)):
-                units = lookup_words(blocks, part, at_end=at_end)
+                units = lookup_words(blocks, part)
                 by_catalogue.setdefault(entry.catalogue, []).append(units)
         return {
             catalogue: distinct(np.concatenate(chunks))
