@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
-from lakesieve.format import WORDS_KIND, tree_identity
+from lakesieve.format import ENTRIES_KIND, WORDS_KIND, tree_identity
 from lakesieve.index.expressions import (
     UnknownColumnError,
     differing_session,
@@ -63,7 +63,7 @@ class Expressions:
             for definition in (usable.index.definition for usable in indexes)
             if definition.expression is not None
         }
-        known = {tree: _type(one.columns[0]) for tree, one in definitions.items()}
+        known = {tree: _type_of_key(one) for tree, one in definitions.items()}
         types: dict[AskedKey, ColumnType] = {}
         by_text = {one.columns[0].name: known[tree] for tree, one in definitions.items()}
         entries: dict[int, EntryKey] = {}
@@ -93,6 +93,13 @@ class Expressions:
         return cls(
             types=types, by_text=by_text, entries=entries, words=words, reasons=tuple(reasons)
         )
+
+
+def _type_of_key(definition: IndexDefinition) -> ColumnType:
+    """Return the type of the first column, for entries with the type of their values."""
+    first = _type(definition.columns[0])
+    is_of_entries = definition.expression is not None and definition.expression.kind == ENTRIES_KIND
+    return replace(first, entry_value=_type(definition.columns[1])) if is_of_entries else first
 
 
 def _type(key: KeyColumn) -> ColumnType:

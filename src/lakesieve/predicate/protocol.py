@@ -91,7 +91,7 @@ def condition_of(document: Any) -> Expr:
 @or_unknown
 def _node(document: Any, depth: int) -> Expr:
     op = document["op"]
-    if op == "any":
+    if op in {"any", "entry"}:
         return _on_elements(document, depth)
     if op in {"text", "matches"}:
         return _on_text(document, depth)
@@ -122,11 +122,15 @@ def _on_expression(document: dict[str, Any], depth: int) -> Expr:
 
 
 def _on_elements(document: dict[str, Any], depth: int) -> Expr:
-    """Read a condition that some element of a list, or some key of a map, must meet."""
+    """Read a condition that some element of a list, or some key or entry of a map, must meet."""
     if set(document) != {"op", "expr", "arg"}:
         raise OddError
     tree, text, _ = _tree(document["expr"], of_many=True)
-    return OnElements(tree=tree, text=text, condition=_node(document["arg"], depth + 1))
+    condition = _node(document["arg"], depth + 1)
+    is_on_entries = document["op"] == "entry"
+    if is_on_entries and json.loads(tree)[0] != ENTRIES:
+        raise OddError
+    return OnElements(tree=tree, text=text, condition=condition, is_on_entries=is_on_entries)
 
 
 def _on_text(document: dict[str, Any], depth: int) -> Expr:

@@ -17,6 +17,7 @@ from lakesieve.predicate.row_filter import (
     AlwaysTrue,
     ColumnRanges,
     ElementRanges,
+    EntryRows,
     KeysWith,
     RowFilter,
 )
@@ -119,6 +120,8 @@ class _Printer:
                 return _any(self._alternatives(name, rows.ranges, column), inside)
             case ElementRanges():
                 return self._of_many(rows)
+            case EntryRows():
+                return self._of_entry(rows)
             case KeysWith():
                 name, column = self._columns[rows.field_id]
                 _, source = source_of_many(name) or ("", name)
@@ -138,6 +141,18 @@ class _Printer:
         # Spark has no function that returns words, but people understand it
         source = f"words({source})" if what == "words" else source
         return f"exists({source}, {_ELEMENT} -> {condition})"
+
+    def _of_entry(self, rows: EntryRows) -> str:
+        """Return a condition that an entry of a map meets."""
+        name, column = self._columns[rows.field_id]
+        # the column of the keys has this name
+        source = name.removeprefix("map_keys(").removesuffix(")")
+        columns = {rows.field_id: (f"{_ELEMENT}.key", column)}
+        if column.entry_value is not None:
+            value = column.entry_value
+            columns[value.field_id] = (f"{_ELEMENT}.value", value)
+        condition = _Printer(columns, self._shown).text(rows.entry)
+        return f"exists(map_entries({source}), {_ELEMENT} -> {condition})"
 
     def _alternatives(self, name: str, ranges: Ranges, column: ColumnType) -> list[str]:
         """Return conditions of which one must be true."""

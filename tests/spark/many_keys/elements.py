@@ -68,6 +68,24 @@ def _leaf(drawn: random.Random, names: Sequence[str]) -> str:
     return f"({drawn.choice(forms)})"
 
 
+def _part_leaf(drawn: random.Random, name: str) -> str:
+    kind, values = _LISTS[name]
+    a, b, c = (drawn.choice(values) for _ in range(3))
+    forms = [
+        *(f"x {op} {a}" for op in ("=", "=", "<=>", "<>", "<", ">=")),
+        f"x IN ({a}, {b})",
+        f"{a} = x OR (x > {b} AND NOT x = {c})",
+        f"CAST({a} AS {kind}) = x",
+        "x IS NULL",
+        "x IS NOT NULL",
+        f"coalesce(x, {a}) = {a}",
+        f"x = {a} OR k = 3",
+        f"x = {a} AND array_contains({name}, {b})",
+        f"x = get({name}, 0)",
+    ]
+    return f"({drawn.choice(forms)})"
+
+
 _SKIPS = {
     "contains": ("array_contains(tags, 't5')", 1),
     "overlap": ("arrays_overlap(tags, array('t5', 't12', NULL))", 2),
@@ -88,6 +106,25 @@ _SKIPS = {
     "absent": ("array_contains(tags, 'nothing')", 0),
 }
 
+_EXPLODED = {
+    "plain": ("LATERAL VIEW explode(tags) e AS tag WHERE tag = 't5'", 1),
+    "outer": ("LATERAL VIEW OUTER explode(tags) e AS tag WHERE tag = 't5'", 1),
+    "two conditions": ("LATERAL VIEW explode(n) e AS x WHERE x >= 30 AND x < 32", 1),
+    "places": ("LATERAL VIEW posexplode(tags) e AS at, tag WHERE tag LIKE 't12%' AND at = 0", 1),
+    "field of a struct": ("LATERAL VIEW explode(inner.d) e AS x WHERE x = 10", 1),
+    "two lists": (
+        (
+            "LATERAL VIEW explode(tags) e AS tag LATERAL VIEW explode(n) f AS x "
+            "WHERE tag IN ('t5', 't12') AND x > 6"
+        ),
+        1,
+    ),
+    "absent": ("LATERAL VIEW explode(tags) e AS tag WHERE tag = 'nothing'", 0),
+    "a null": ("LATERAL VIEW OUTER explode(tags) e AS tag WHERE tag IS NULL", 8),
+    "another column": ("LATERAL VIEW explode(tags) e AS tag WHERE tag = 't5' OR id = 24", 8),
+    "a function": ("LATERAL VIEW explode(tags) e AS tag WHERE lower(tag) = 't5'", 8),
+    "a place": ("LATERAL VIEW posexplode(n) e AS at, x WHERE at = 0", 8),
+}
 _FILES = FileTable(
     columns=[
         "if(id % 5 = 4, NULL, array(concat('t', id), concat('u', id), NULL)) AS tags",
@@ -96,6 +133,7 @@ _FILES = FileTable(
     ],
     indexes={"tags": "elements(tags)", "n": "elements(n)", "d": "Elements( inner.D )"},
     skips=_SKIPS,
+    exploded=_EXPLODED,
     # a negation, a null element, a place in the list and another column
     unanswered=[
         "NOT array_contains(tags, 't5')",
@@ -126,7 +164,9 @@ _SMALL = SmallTable(
 
 ELEMENTS = KeyKind(
     name="elements",
-    drawn=DrawnTable(columns=list(_LISTS), value=_list_sql, leaf=_leaf),
+    drawn=DrawnTable(
+        columns=list(_LISTS), value=_list_sql, leaf=_leaf, parts="x", part_leaf=_part_leaf
+    ),
     files=_FILES,
     small=_SMALL,
 )

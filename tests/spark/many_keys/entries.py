@@ -91,6 +91,29 @@ def _leaf(drawn: random.Random, names: Sequence[str]) -> str:
     return f"({drawn.choice(forms)})"
 
 
+def _part_leaf(drawn: random.Random, name: str) -> str:
+    (key_type, keys), (_, values) = _MAPS[name]
+    key, other = (f"CAST({drawn.choice(keys)} AS {key_type})" for _ in range(2))
+    a, b = (drawn.choice(values) for _ in range(2))
+    forms = [
+        *(f"key = {key} AND value {operator} {a}" for operator in ("=", "<=>", "<>", "<", ">=")),
+        f"key = {key}",
+        f"key IN ({key}, {other}) AND value IN ({a}, {b})",
+        f"key >= {key} AND value = {a}",
+        f"key = {key} AND value IS NULL",
+        f"(key = {key} AND value = {a}) OR (key = {other} AND value = {b})",
+        f"(key = {key} OR key = {other}) AND (value = {a} OR value IS NULL)",
+        f"key = {key} AND value = {a} AND {name}[{other}] = {b}",
+        f"key <> {key} OR value = {a}",
+        f"value = {a}",
+        "value IS NULL",
+        "key IS NULL",
+        "key IS NOT NULL",
+        f"key = {key} OR k = 3",
+    ]
+    return f"({drawn.choice(forms)})"
+
+
 _SKIPS = {
     "value": ("attributes['a'] = 't5'", 1),
     "other order": ("'t5' = attributes['a']", 1),
@@ -119,6 +142,23 @@ _SKIPS = {
     "absent key": ("attributes['nothing'] = 't5'", 0),
 }
 
+_MAP_ROWS = "LATERAL VIEW explode(attributes) e AS k, v WHERE"
+_EXPLODED = {
+    "key and value": (f"{_MAP_ROWS} k = 'a' AND v = 't5'", 1),
+    "outer": ("LATERAL VIEW OUTER explode(attributes) e AS k, v WHERE k = 'a' AND v = 't5'", 1),
+    "values": (f"{_MAP_ROWS} k IN ('a', 'b') AND v IN ('t5', 'u12')", 2),
+    "places": ("LATERAL VIEW posexplode(counts) e AS at, k, v WHERE k = 1 AND v = 24", 1),
+    "range": ("LATERAL VIEW explode(counts) e AS k, v WHERE k = 1 AND v > 29 AND v < 31", 1),
+    "key": (f"{_MAP_ROWS} k = 'only 8'", 1),
+    "null value": (f"{_MAP_ROWS} k = 'only 8' AND v IS NULL", 1),
+    "value of another key": (f"{_MAP_ROWS} k = 'b' AND v = 't5'", 0),
+    "or": (f"{_MAP_ROWS} (k = 'a' AND v = 't5') OR (k = 'b' AND v = 'u12')", 2),
+    "keys": ("LATERAL VIEW explode(map_keys(counts)) e AS k WHERE k > 76", 1),
+    "field of a struct": ("LATERAL VIEW explode(nested.d) e AS k, v WHERE k = 'x' AND v = 10", 1),
+    "value of any key": (f"{_MAP_ROWS} v = 't5'", 8),
+    "no key": ("LATERAL VIEW OUTER explode(attributes) e AS k, v WHERE k IS NULL", 8),
+    "another column": (f"{_MAP_ROWS} (k = 'a' AND v = 't5') OR id = 24", 8),
+}
 _FILES = FileTable(
     columns=[
         (
@@ -134,6 +174,7 @@ _FILES = FileTable(
         "x": "Entries( nested.D )",
     },
     skips=_SKIPS,
+    exploded=_EXPLODED,
     # a null, a value of any key, another function and another column
     unanswered=[
         "attributes['a'] IS NULL",
@@ -173,7 +214,9 @@ _SMALL = SmallTable(
 
 ENTRIES = KeyKind(
     name="entries",
-    drawn=DrawnTable(columns=list(_MAPS), value=_map_sql, leaf=_leaf),
+    drawn=DrawnTable(
+        columns=list(_MAPS), value=_map_sql, leaf=_leaf, parts="key, value", part_leaf=_part_leaf
+    ),
     files=_FILES,
     small=_SMALL,
 )

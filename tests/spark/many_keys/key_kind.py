@@ -19,12 +19,16 @@ class DrawnTable:
         also: A column that sometimes has an index of its own values, too.
         value: Draws a value of a column as SQL. Its type is the same each time.
         leaf: Draws a condition on one of some columns, or on a column ``k`` as well.
+        parts: Names of the columns that ``explode`` makes of a column, if it can.
+        part_leaf: Draws a condition on these, or on a column ``k`` as well.
     """
 
     columns: Sequence[str]
     also: str = ""
     value: Callable[[random.Random, str], str]
     leaf: Callable[[random.Random, Sequence[str]], str]
+    parts: str = ""
+    part_leaf: Callable[[random.Random, str], str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +39,7 @@ class FileTable:
         columns: Expressions over the column ``id``, which numbers the rows.
         indexes: Names of indexes and their keys.
         skips: Conditions, and the number of files that each reads.
+        exploded: The same for what follows the table in a query of elements or entries.
         unanswered: Conditions for which no index is of use.
         codes: The reasons that these may have.
         shown: A condition, and the parts that the report of its query has.
@@ -45,6 +50,7 @@ class FileTable:
     columns: Sequence[str]
     indexes: Mapping[str, str]
     skips: Mapping[str, tuple[str, int]]
+    exploded: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     unanswered: Sequence[str]
     codes: frozenset[str] = frozenset({"no-usable-predicate"})
     shown: tuple[str, Sequence[str]]

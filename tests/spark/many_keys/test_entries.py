@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from tests.depth import depth
 from tests.spark.drawn_conditions import check_conditions, drawn_condition
+from tests.spark.rows.compared import compared
 
 import lakesieve as ls
 
@@ -71,3 +72,13 @@ def test_keys_that_a_map_has_twice(spark: SparkSession, tmp_path: Path) -> None:
         leaf() for _ in range(count)
     ]
     assert check_conditions(spark, f"parquet.`{folder}`", conditions)
+    # each entry of a key makes a row of its own
+    for condition in (
+        "key = 'a' AND value >= 5 AND m['a'] < 5",
+        "key = 'a' AND value = 9 AND m['a'] = 1",
+        "key = 'a' AND value = 5",
+        "m['b'] = 9 AND key = 'b' AND value IS NULL",
+    ):
+        query = f"SELECT * FROM parquet.`{folder}` LATERAL VIEW explode(m) e AS key, value"
+        compared(spark, f"{query} WHERE {condition}")
+    ls.disable(spark)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,7 +13,7 @@ from tests.spark.drivers import DRIVERS, OpenDriver
 from tests.spark.many_keys.elements import ELEMENTS
 from tests.spark.many_keys.entries import ENTRIES
 from tests.spark.many_keys.words import WORDS
-from tests.spark.rows.compared import read_by
+from tests.spark.rows.compared import compared, read_by
 
 import lakesieve as ls
 from lakesieve.errors import InvalidInputError, UnsupportedError
@@ -108,6 +109,69 @@ def driver(
 def test_files_are_skipped(spark: SparkSession, driver: OpenDriver, kind: KeyKind) -> None:
     """Each form of condition on the keys opens only the files of its rows."""
     check_files(spark, driver, kind.files.skips)
+
+
+@pytest.mark.parametrize("kind", [ELEMENTS, ENTRIES], ids=lambda kind: kind.name)
+def test_exploded_parts(spark: SparkSession, driver: OpenDriver, kind: KeyKind) -> None:
+    """A condition on what ``explode`` makes of a column opens only the files of its rows."""
+    check_files(spark, driver, kind.files.exploded, clause="")
+
+
+def _exploded(drawn: random.Random, table: DrawnTable, relation: str, name: str) -> str:
+    """Draw a query of the elements or entries of a column."""
+    part_leaf = table.part_leaf
+    assert part_leaf is not None
+
+    def condition() -> str:
+        return drawn_condition(drawn, lambda: part_leaf(drawn, name))
+
+    function = drawn.choice(["explode", "posexplode"])
+    columns = f"place, {table.parts}" if function == "posexplode" else table.parts
+    shape = drawn.randrange(5)
+    if shape < 2:
+        outer = drawn.choice(["", "OUTER "])
+        view = f"LATERAL VIEW {outer}{function}({name}) e AS {columns}"
+        selected = drawn.choice([f"k, {columns}", "count(*)"])
+        return f"SELECT {selected} FROM {relation} {view} WHERE {condition()}"
+    whole, _, _ = name.partition(".")
+    inner = f"SELECT k, {whole}, {function}({name}) AS ({columns}) FROM {relation}"
+    inner = drawn.choice([inner, inner.replace(f"{function}(", f"{function}_outer(")])
+    if shape == 2:
+        return f"SELECT * FROM ({inner}) WHERE {condition()} AND {condition()}"
+    if shape == 3:
+        # one name for the column, and conditions below and above
+        below = f"(SELECT k, {name} AS other FROM {relation} WHERE k > 5)"
+        view = f"LATERAL VIEW {function}(other) e AS {columns}"
+        plain = re.sub(rf"(?<![\w.']){re.escape(name)}(?![\w'])", "other", condition())
+        return f"SELECT k, {columns} FROM {below} {view} WHERE {plain}"
+    # one plan of the rows in two places, with another condition in each
+    parts = [f"SELECT k, {columns} FROM e WHERE {condition()}" for _ in range(2)]
+    return f"WITH e AS ({inner}) {' UNION ALL '.join(parts)}"
+
+
+@pytest.mark.in_time("iceberg-elements", "iceberg-entries", "parquet-entries")
+@pytest.mark.parametrize("kind", [ELEMENTS, ENTRIES], ids=lambda kind: kind.name)
+@pytest.mark.parametrize("name", _FORMATS)
+def test_drawn_queries_of_parts(
+    spark: SparkSession, tmp_path: Path, name: str, kind: KeyKind
+) -> None:
+    """Queries of elements and entries have the rows that they have without indexes."""
+    table = kind.drawn
+    drawn = random.Random(f"exploded {kind.name} {name} 1")
+    driver = DRIVERS[name](spark, tmp_path / "t", f"exploded_{kind.name}_{name}")
+    indexed = depth("INDEXED", test=3, soak=len(table.columns))
+    names = drawn.sample(table.columns, indexed)
+    driver.create(_drawn_rows(spark, drawn, table, names, 0))
+    driver.append(_drawn_rows(spark, drawn, table, names, 100))
+    keys = [f"{kind.name}({column})" for column in names]
+    ls.create_indexes(driver.name, keys, spark=spark, rows_per_block=drawn.choice([None, 2]))
+    driver.append(_drawn_rows(spark, drawn, table, names, 200))
+    skipped = 0
+    for _ in range(depth("MANY_KEYS", test=14, soak=600)):
+        query = _exploded(drawn, table, driver.relation(), drawn.choice(names))
+        skipped += any(scan.files_read < scan.files_total for scan in compared(spark, query))
+    ls.disable(spark)
+    assert skipped
 
 
 @_on_each("iceberg")
