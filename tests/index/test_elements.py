@@ -20,6 +20,7 @@ from lakesieve.predicate import (
     to_sql,
 )
 from lakesieve.predicate.expression import OnElements, Unknown
+from lakesieve.predicate.parse import parse_sql
 
 if TYPE_CHECKING:
     from lakesieve.predicate import RowFilter
@@ -131,3 +132,29 @@ def test_elements_as_sql() -> None:
     assert printed == "exists(l, x -> x = 5) AND exists(l, x -> x = 7)"
     odd = {"ELEMENTS( `a(b` )": types["elements(l)"]}
     assert to_sql(_points(5), {}, expressions=odd) == "exists(`a(b`, x -> x = 5)"
+
+
+def _sql(text: str) -> RowFilter:
+    rows, _ = filter_of(parse_sql(text), USABLE)
+    return rows
+
+
+def test_conditions_in_sql_text() -> None:
+    """SQL text asks for the same elements as conditions of an engine."""
+    assert _sql("array_contains(l, 5)") == _points(5)
+    assert _sql("array_contains(l, 5) OR array_contains(l, 7)") == _points(5, 7)
+    for text in ("arrays_overlap(l, array(5, 7))", "arrays_overlap(array(5, 7), l)"):
+        assert _sql(text) == _points(5, 7)
+    for unknown in (
+        "NOT array_contains(l, 5)",
+        "array_contains(l, NULL)",
+        "array_contains(l, a)",
+        "array_contains(array(5), a)",
+        "array_contains(`odd list`, 5)",
+        "array_contains(m, 5)",
+        "arrays_overlap(l, l)",
+        "arrays_overlap(l, array(5, NULL))",
+        "arrays_overlap(l, array())",
+        "exists(l, x -> x = 5)",
+    ):
+        assert _sql(unknown) == AlwaysTrue(), unknown

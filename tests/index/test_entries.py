@@ -27,6 +27,7 @@ from lakesieve.predicate import (
     to_sql,
 )
 from lakesieve.predicate.expression import OnExpression, Unknown
+from lakesieve.predicate.parse import parse_sql
 from lakesieve.sieve import component_code
 
 if TYPE_CHECKING:
@@ -141,12 +142,120 @@ def test_a_condition_finds_its_map() -> None:
     assert isinstance(condition_of(_value("=", 5) | _of_value(value=5)), Unknown)
 
 
+def _entry(arg: Any) -> dict[str, Any]:
+    return any_of_keys("entries", arg) | {"op": "entry"}
+
+
+def _key_is(key: str) -> dict[str, Any]:
+    return {"op": "=", "col": ["key"], "type": "string", "value": text_value(key)}
+
+
+def _value_is(op: str, value: int) -> dict[str, Any]:
+    return {"op": op, "col": ["value"], "type": "integer", "value": str(value)}
+
+
+def _both(*args: Any) -> dict[str, Any]:
+    return {"op": "and", "args": list(args)}
+
+
+def _either(*args: Any) -> dict[str, Any]:
+    return {"op": "or", "args": list(args)}
+
+
+def test_conditions_on_one_entry() -> None:
+    """Conditions on the key and the value of one entry are intervals of composite keys."""
+    five = _both(_key_is("k"), _value_is("=", 5))
+    assert _keys(_entry(five)) == _between(5, 6)
+    ranges = _both(_key_is("k"), _value_is(">=", 5), _value_is("<", 9))
+    assert _keys(_entry(ranges)) == _between(5, 9)
+    assert _keys(_entry(_key_is("k"))) == _keys(_any_key("k"))
+    nine = _both(_key_is("z"), _value_is("=", 9))
+    both = (_between(5, 6), _between(9, 10, "z"))
+    assert _keys(_both(_entry(five), _entry(nine))) == AllOf(args=both)
+    intervals = [interval for one in both for interval in one.ranges.intervals]
+    either = ElementRanges(field_id=0, ranges=Ranges.of(intervals))
+    assert _keys(_entry(_either(five, nine))) == either
+    # each part of an AND holds for the entry, also without a key beside it
+    assert _keys(_entry(_both(_either(five, nine), _value_is("<", 7)))) == either
+    null = {"op": "isnull", "col": ["value"]}
+    stem, below = component_code("string", b"k"), b"\x01"
+    of_null = Ranges.of([(stem + component_code("integer", None), stem + below)])
+    with_null = _entry(_both(_key_is("k"), null))
+    assert _keys(with_null) == ElementRanges(field_id=0, ranges=of_null)
+    assert _keys(_entry({"op": "const", "value": None})) == AlwaysFalse()
+
+
+@pytest.mark.parametrize(
+    "arg",
+    [
+        _value_is("=", 5),
+        {"op": "isnull", "col": ["value"]},
+        {"op": "isnull", "col": ["key"]},
+        {"op": "isnotnull", "col": ["key"]},
+        _either(_key_is("k"), _value_is("=", 5)),
+        _either(_key_is("k"), {"op": "isnull", "col": ["key"]}),
+        _either(_key_is("k"), {"op": "unknown", "text": "?"}),
+        {"op": "unknown", "text": "?"},
+        {"op": "const", "value": True},
+    ],
+)
+def test_entries_with_any_key(arg: dict[str, Any]) -> None:
+    """Without a condition on the key, and where a row without entries counts, any row matches."""
+    assert _keys(_entry(arg)) == AlwaysTrue()
+    assert _keys({"op": "not", "arg": _entry(_both(_key_is("k"), arg))}) == AlwaysTrue()
+
+
+def test_odd_conditions_on_entries() -> None:
+    """Elements have no entries, and nothing else may stand beside the condition."""
+    five = _both(_key_is("k"), _value_is("=", 5))
+    for odd in (
+        any_of_keys("elements", five) | {"op": "entry"},
+        _entry(five) | {"more": 1},
+        _entry(five) | {"expr": {"tree": tree_of("entries", "odd map"), "text": ""}},
+    ):
+        assert _keys(odd) == AlwaysTrue()
+
+
+def _sql(text: str) -> RowFilter:
+    rows, found = filter_of(parse_sql(text), USABLE)
+    return on_keys(rows, USABLE, entries=found.entries)
+
+
+def test_conditions_in_sql_text() -> None:
+    """SQL text asks for the same entries as conditions of an engine."""
+    for text in ("m['k'] = 5", "5 = m['k']", "element_at(m, 'k') <=> 5", "m['k'] IN (5)"):
+        assert _sql(text) == _between(5, 6), text
+    assert _sql("m['k'] BETWEEN 5 AND 8") == _between(5, 9)
+    assert _sql("NOT m['k'] < 5") == _between(5, None)
+    assert _sql("m['k'] >= 5 AND try_element_at(m, 'k') < 9") == _between(5, 9)
+    assert _sql("m['k'] IS NOT NULL") == _between(None, None)
+    assert _sql("map_contains_key(m, 'k')") == _keys(_any_key("k"))
+    for unknown in (
+        "m['k'] IS NULL",
+        "m['k'] = a",
+        "m['k'] = value",
+        "m['k'] = m['z']",
+        "m[s] = 5",
+        "m[1] = 5",
+        "m[DATE'2026-01-01'] = 5",
+        "m['k']['z'] = 5",
+        "`odd map`['k'] = 5",
+        "l[0] = 5",
+        "element_at(l, 1) = 5",
+        "NOT map_contains_key(m, 'k')",
+    ):
+        assert _sql(unknown) == AlwaysTrue(), unknown
+
+
 def test_entries_as_sql() -> None:
     """A filter on entries is printed as a condition that Spark understands."""
     document = {"op": "and", "args": [_value("=", 5), _value(">", 7, "it's"), _any_key("z")]}
     rows, found = filter_of(condition_of(document), USABLE)
     printed = to_sql(rows, {}, expressions=found.by_text)
     assert printed == "m['k'] = 5 AND m['it\\'s'] >= 8 AND exists(map_keys(m), x -> x = 'z')"
+    rows, found = filter_of(condition_of(_entry(_both(_key_is("k"), _value_is("<", 5)))), USABLE)
+    printed = to_sql(rows, {}, expressions=found.by_text)
+    assert printed == "exists(map_entries(m), x -> x.key = 'k' AND x.value < 5)"
 
 
 def test_columns_of_a_definition() -> None:

@@ -25,6 +25,7 @@ from lakesieve.predicate.expression import (
     Or,
     Unknown,
 )
+from lakesieve.predicate.parse_parts import part_condition
 from lakesieve.predicate.parse_texts import text_condition
 from lakesieve.predicate.sql_operands import column_of, literal_of
 
@@ -132,7 +133,11 @@ def _expr(node: Expression, depth: int) -> Expr:
             return Constant(value=None)
         case sql.Column() | sql.Dot():
             return _truth_of(node)
-    return _leaf(node) or _unknown(node)
+    return _leaf(node) or part_condition(node, _leaf, _text(node)) or _unknown(node)
+
+
+def _text(node: Expression) -> str:
+    return _short(node.sql(dialect="spark", normalize_functions="lower"))
 
 
 def _unknown(node: Expression) -> Unknown:
@@ -147,7 +152,7 @@ def _unknown(node: Expression) -> Unknown:
             written = "".join(operand.sql(dialect="spark").split())
             dates += [written] if _DAY.fullmatch(written) else []
     return Unknown(
-        text=_short(node.sql(dialect="spark", normalize_functions="lower")),
+        text=_text(node),
         # a column that is compared with no other one is missing for other reasons
         compared=tuple(compared) if len(compared) > 1 else (),
         bare_dates=tuple(dates),

@@ -159,7 +159,15 @@ _SMALL = SmallTable(
     other="array_contains({}, 3)",
     budget="8 bits",
     widened="d.element TYPE BIGINT",
-    plain={"array_contains(c, 't3')": 2, "exists(c, x -> x = 't3')": 2},
+    plain={
+        "array_contains(c, 't3')": 1,
+        "arrays_overlap(array('t3', 'no', NULL), c)": 2,
+        "arrays_overlap(array('t3', 'no'), c)": 1,
+        "array_contains(c, 't3') AND array_contains(c, 't13')": 0,
+        "NOT array_contains(c, 't3')": 2,
+        "array_contains(c, lower('T3'))": 2,
+        "exists(c, x -> x = 't3')": 2,
+    },
 )
 
 ELEMENTS = KeyKind(

@@ -209,7 +209,19 @@ _SMALL = SmallTable(
     other="{}['a'] = 3",
     budget="8 bits",
     widened="d.value TYPE BIGINT",
-    plain={"c['a'] = 't3'": 2, "element_at(c, 'a') = 't3'": 2},
+    plain={
+        "c['a'] = 't3'": 1,
+        "'t3' = element_at(c, 'a')": 1,
+        "c['a'] IN ('t3', 't4')": 1,
+        "c['a'] LIKE 't3%'": 1,
+        "NOT c['a'] <= 't8'": 1,
+        "map_contains_key(c, 'z')": 0,
+        "c['a'] = 't3' AND c['z'] = 't3'": 0,
+        "c['a'] IS NULL": 2,
+        "c['a'] = c['z']": 2,
+        "c[lower('A')] = 't3'": 2,
+        "lower(c['a']) = 't3'": 2,
+    },
 )
 
 ENTRIES = KeyKind(
