@@ -18,8 +18,8 @@ TESTS_OTHER := $(addprefix test_,contract restarts spark_versions)
 TESTS_4.0 := extension/test_statements extension/test_thrift rows/test_iceberg_rows rows/test_planned_rows rows/test_row_ranges test_branches advisor/test_logs deletes/test_read deletes/test_differential test_many_files
 TESTS_4.2 := extension/test_programs extension/test_statements extension/test_thrift rows/test_planned_rows rows/test_row_ranges
 TESTS_4.3 := rows/test_row_ranges
-SOAK_3_5 := extension/test_programs extension/test_thrift rows/test_iceberg_rows commands/test_scans deletes/test_differential \
-  $(addprefix test_,branches build differential elements entries failures paths readers restarts words)
+SOAK_3_5 := extension/test_programs extension/test_thrift rows/test_iceberg_rows commands/test_scans deletes/test_differential $(addprefix many_keys/test_,entries many_keys words) \
+  $(addprefix test_,branches build differential failures paths readers restarts)
 ifeq ($(LAKESIEVE_DEPTH),soak)
 TESTS_3_5 += $(SOAK_3_5)
 endif

@@ -1,96 +1,45 @@
-"""Entries of maps as keys, without an engine: trees, definitions, conditions and filters."""
+"""Conditions on the entries of maps, without an engine."""
 
 from __future__ import annotations
 
-import base64
 import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-
-from lakesieve.errors import UnsupportedError
-from lakesieve.format import IndexDefinition, KeyColumn
-from lakesieve.index.definition import default_name
-from lakesieve.index.expression_conditions import Expressions
-from lakesieve.index.expressions import (
-    UnknownColumnError,
-    key_expression,
-    refuse_many_keys,
-    stored_tree,
+from tests.index.many_keys import (
+    any_of_keys,
+    definition_of,
+    filter_of,
+    text_value,
+    tree_of,
+    usable_index,
 )
-from lakesieve.index.key_filters import UsableIndex, on_keys
+
+from lakesieve.format import IndexDefinition
+from lakesieve.index.key_filters import on_keys
 from lakesieve.predicate import (
     AllOf,
     AlwaysFalse,
     AlwaysTrue,
     ElementRanges,
     Ranges,
-    RowFilter,
-    bind,
     condition_of,
-    rows_where,
-    source_of_many,
     to_sql,
 )
 from lakesieve.predicate.expression import OnExpression, Unknown
+from lakesieve.predicate.parse import parse_sql
 from lakesieve.sieve import component_code
-from lakesieve.tables import Column
-from lakesieve.tables.iceberg.schema import columns_of_schema, schema_document
-from lakesieve.tables.struct_schema import (
-    delta_columns,
-    hudi_columns,
-    parquet_columns,
-    spark_array,
-    spark_field,
-    spark_map,
-)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from lakesieve.predicate import RowFilter
 
-COLUMNS: dict[tuple[str, ...], Column] = {
-    ("a",): Column(path=("a",), field_id=1, type="int", kind="integer"),
-    ("m",): Column(path=("m",), field_id=4, type="map", kind="other", entries="integer"),
-    ("l",): Column(path=("l",), field_id=5, type="list", kind="other", elements="integer"),
-    ("o",): Column(path=("o",), field_id=6, type="map", kind="other"),
-}
-PARTS = (
-    {"type": "string", "kind": "string", "scale": 0},
-    {"type": "int", "kind": "integer", "scale": 0},
-)
-
-
-def _tree(path: str = "m", kind: str = "map<string,int>") -> list[Any]:
-    return ["entries", {"col": [path], "type": kind}]
-
-
-def _definition() -> IndexDefinition:
-    stored, sources = stored_tree(_tree(), COLUMNS)
-    columns = key_expression("entries(m)", stored, sources, PARTS)
-    keys = tuple(
-        KeyColumn(field_id=c.field_id, name=c.path[0], type=c.type, key_kind=c.kind)
-        for c in columns
-    )
-    return IndexDefinition(
-        name="n",
-        index_uuid="i",
-        table_format="iceberg",
-        table_uuid="t",
-        table_location="/t",
-        columns=keys,
-        created_at="",
-        expression=columns[0].expression,
-    )
-
-
-def _bytes(text: str) -> str:
-    return base64.b64encode(text.encode()).decode()
+USABLE = [usable_index(definition_of("entries"))]
 
 
 def _of_value(key: str = "k", **more: Any) -> dict[str, Any]:
     """The operand m[key] in a condition."""
-    constant = {"type": "string", "value": _bytes(key)} | more
-    return {"expr": {"tree": [*_tree(), constant], "text": "the condition"}}
+    constant = {"type": "string", "value": text_value(key)} | more
+    return {"expr": {"tree": [*tree_of("entries"), constant], "text": "the condition"}}
 
 
 def _value(op: str, value: int, key: str = "k") -> dict[str, Any]:
@@ -98,29 +47,12 @@ def _value(op: str, value: int, key: str = "k") -> dict[str, Any]:
 
 
 def _any_key(key: str) -> dict[str, Any]:
-    arg = {"op": "=", "col": ["value"], "type": "string", "value": _bytes(key)}
-    return {"op": "any", "expr": {"tree": _tree(), "text": "the condition"}, "arg": arg}
-
-
-class _Opened:
-    """An opened index of one definition."""
-
-    def __init__(self) -> None:
-        self.definition = _definition()
-
-
-OPENED: Any = _Opened()
-USABLE = [UsableIndex(index=OPENED, columns=OPENED.definition.columns)]
-
-
-def _filter(document: dict[str, Any]) -> tuple[RowFilter, Expressions]:
-    condition = condition_of(document)
-    found = Expressions.of(condition, USABLE, COLUMNS)
-    return rows_where(bind(condition, {}, strict=False, expressions=found.types)), found
+    arg = {"op": "=", "col": ["value"], "type": "string", "value": text_value(key)}
+    return any_of_keys("entries", arg)
 
 
 def _keys(document: dict[str, Any]) -> RowFilter:
-    rows, found = _filter(document)
+    rows, found = filter_of(condition_of(document), USABLE)
     return on_keys(rows, USABLE, entries=found.entries)
 
 
@@ -186,136 +118,155 @@ def test_nulls_are_not_answered() -> None:
         _value("=", 5) | _of_value(more=1),
         _value("=", 5) | _of_value(type="unheard"),
         _value("=", 5) | _of_value(value="?"),
-        _value("=", 5) | {"expr": {"tree": _tree(), "text": ""}},
-        _value("=", 5) | {"expr": {"tree": [*_tree(), {}, {}], "text": ""}},
-        _value("=", 5) | {"expr": {"tree": [*_tree(), "k"], "text": ""}},
+        _value("=", 5) | {"expr": {"tree": tree_of("entries"), "text": ""}},
+        _value("=", 5) | {"expr": {"tree": [*tree_of("entries"), {}, {}], "text": ""}},
+        _value("=", 5) | {"expr": {"tree": [*tree_of("entries"), "k"], "text": ""}},
         _any_key("k") | _of_value(),
     ],
 )
 def test_odd_conditions_are_unknown(condition: Any) -> None:
     """A condition on entries that is not understood matches every row."""
-    rows, _ = _filter(condition)
+    rows, _ = filter_of(condition_of(condition), USABLE)
     assert rows == AlwaysTrue()
 
 
 def test_a_condition_finds_its_map() -> None:
     """Maps of another column or other types are other keys, and so are keys of another type."""
     assert isinstance(condition_of(_value("=", 5)), OnExpression)
-    constant = {"type": "string", "value": _bytes("k")}
-    for tree in (_tree("o"), _tree("l"), _tree("a"), _tree(kind="map<string,bigint>")):
+    constant = {"type": "string", "value": text_value("k")}
+    trees = [tree_of("entries", path) for path in ("odd map", "l", "a")]
+    for tree in (*trees, tree_of("entries", column_type="map<string,bigint>")):
         other = {"tree": [*tree, constant], "text": ""}
         assert _keys(_value("=", 5) | {"expr": other}) == AlwaysTrue()
     assert _keys(_value("=", 5) | _of_value(type="integer", value="5")) == AlwaysTrue()
     assert isinstance(condition_of(_value("=", 5) | _of_value(value=5)), Unknown)
-    for path in ("a", "l", "o", "nothing"):
-        with pytest.raises(UnknownColumnError):
-            stored_tree(_tree(path), COLUMNS)
+
+
+def _entry(arg: Any) -> dict[str, Any]:
+    return any_of_keys("entries", arg) | {"op": "entry"}
+
+
+def _key_is(key: str) -> dict[str, Any]:
+    return {"op": "=", "col": ["key"], "type": "string", "value": text_value(key)}
+
+
+def _value_is(op: str, value: int) -> dict[str, Any]:
+    return {"op": op, "col": ["value"], "type": "integer", "value": str(value)}
+
+
+def _both(*args: Any) -> dict[str, Any]:
+    return {"op": "and", "args": list(args)}
+
+
+def _either(*args: Any) -> dict[str, Any]:
+    return {"op": "or", "args": list(args)}
+
+
+def test_conditions_on_one_entry() -> None:
+    """Conditions on the key and the value of one entry are intervals of composite keys."""
+    five = _both(_key_is("k"), _value_is("=", 5))
+    assert _keys(_entry(five)) == _between(5, 6)
+    ranges = _both(_key_is("k"), _value_is(">=", 5), _value_is("<", 9))
+    assert _keys(_entry(ranges)) == _between(5, 9)
+    assert _keys(_entry(_key_is("k"))) == _keys(_any_key("k"))
+    nine = _both(_key_is("z"), _value_is("=", 9))
+    both = (_between(5, 6), _between(9, 10, "z"))
+    assert _keys(_both(_entry(five), _entry(nine))) == AllOf(args=both)
+    intervals = [interval for one in both for interval in one.ranges.intervals]
+    either = ElementRanges(field_id=0, ranges=Ranges.of(intervals))
+    assert _keys(_entry(_either(five, nine))) == either
+    # each part of an AND holds for the entry, also without a key beside it
+    assert _keys(_entry(_both(_either(five, nine), _value_is("<", 7)))) == either
+    null = {"op": "isnull", "col": ["value"]}
+    stem, below = component_code("string", b"k"), b"\x01"
+    of_null = Ranges.of([(stem + component_code("integer", None), stem + below)])
+    with_null = _entry(_both(_key_is("k"), null))
+    assert _keys(with_null) == ElementRanges(field_id=0, ranges=of_null)
+    assert _keys(_entry({"op": "const", "value": None})) == AlwaysFalse()
+
+
+@pytest.mark.parametrize(
+    "arg",
+    [
+        _value_is("=", 5),
+        {"op": "isnull", "col": ["value"]},
+        {"op": "isnull", "col": ["key"]},
+        {"op": "isnotnull", "col": ["key"]},
+        _either(_key_is("k"), _value_is("=", 5)),
+        _either(_key_is("k"), {"op": "isnull", "col": ["key"]}),
+        _either(_key_is("k"), {"op": "unknown", "text": "?"}),
+        {"op": "unknown", "text": "?"},
+        {"op": "const", "value": True},
+    ],
+)
+def test_entries_with_any_key(arg: dict[str, Any]) -> None:
+    """Without a condition on the key, and where a row without entries counts, any row matches."""
+    assert _keys(_entry(arg)) == AlwaysTrue()
+    assert _keys({"op": "not", "arg": _entry(_both(_key_is("k"), arg))}) == AlwaysTrue()
+
+
+def test_odd_conditions_on_entries() -> None:
+    """Elements have no entries, and nothing else may stand beside the condition."""
+    five = _both(_key_is("k"), _value_is("=", 5))
+    for odd in (
+        any_of_keys("elements", five) | {"op": "entry"},
+        _entry(five) | {"more": 1},
+        _entry(five) | {"expr": {"tree": tree_of("entries", "odd map"), "text": ""}},
+    ):
+        assert _keys(odd) == AlwaysTrue()
+
+
+def _sql(text: str) -> RowFilter:
+    rows, found = filter_of(parse_sql(text), USABLE)
+    return on_keys(rows, USABLE, entries=found.entries)
+
+
+def test_conditions_in_sql_text() -> None:
+    """SQL text asks for the same entries as conditions of an engine."""
+    for text in ("m['k'] = 5", "5 = m['k']", "element_at(m, 'k') <=> 5", "m['k'] IN (5)"):
+        assert _sql(text) == _between(5, 6), text
+    assert _sql("m['k'] BETWEEN 5 AND 8") == _between(5, 9)
+    assert _sql("NOT m['k'] < 5") == _between(5, None)
+    assert _sql("m['k'] >= 5 AND try_element_at(m, 'k') < 9") == _between(5, 9)
+    assert _sql("m['k'] IS NOT NULL") == _between(None, None)
+    assert _sql("map_contains_key(m, 'k')") == _keys(_any_key("k"))
+    for unknown in (
+        "m['k'] IS NULL",
+        "m['k'] = a",
+        "m['k'] = value",
+        "m['k'] = m['z']",
+        "m[s] = 5",
+        "m[1] = 5",
+        "m[DATE'2026-01-01'] = 5",
+        "m['k']['z'] = 5",
+        "`odd map`['k'] = 5",
+        "l[0] = 5",
+        "element_at(l, 1) = 5",
+        "NOT map_contains_key(m, 'k')",
+    ):
+        assert _sql(unknown) == AlwaysTrue(), unknown
 
 
 def test_entries_as_sql() -> None:
     """A filter on entries is printed as a condition that Spark understands."""
     document = {"op": "and", "args": [_value("=", 5), _value(">", 7, "it's"), _any_key("z")]}
-    rows, found = _filter(document)
+    rows, found = filter_of(condition_of(document), USABLE)
     printed = to_sql(rows, {}, expressions=found.by_text)
     assert printed == "m['k'] = 5 AND m['it\\'s'] >= 8 AND exists(map_keys(m), x -> x = 'z')"
-    assert source_of_many("Entries( inner.m )") == ("entries", "inner.m")
-    assert source_of_many("map_entries(m)") is None
-    assert default_name(["entries(inner.m)"]) == "entries_inner.m"
+    rows, found = filter_of(condition_of(_entry(_both(_key_is("k"), _value_is("<", 5)))), USABLE)
+    printed = to_sql(rows, {}, expressions=found.by_text)
+    assert printed == "exists(map_entries(m), x -> x.key = 'k' AND x.value < 5)"
 
 
-def test_definitions_are_stored() -> None:
-    """A definition is read as it was written; its tree, kind and fields must agree."""
-    definition = _definition()
-    assert (definition.keys, definition.types) == (("entries(m)",), ("map<string,int>",))
+def test_columns_of_a_definition() -> None:
+    """A definition has the key and the value of an entry as columns. Their fields never change."""
+    definition = definition_of("entries")
+    assert definition.types == ("map<string,int>",)
     assert [column.name for column in definition.columns] == ["map_keys(m)", "map_values(m)"]
     document = json.loads(json.dumps(definition.to_json()))
-    assert document["kind"] == "sieve-entries"
-    assert document["expression"]["tree"] == '["entries",{"field":4,"type":"map<string,int>"}]'
-    assert [column["field_id"] for column in document["columns"]] == [
-        1795859939529827089,
-        2930826479005025195,
-    ]
-    assert IndexDefinition.from_json(document) == definition
     key, value = document["columns"]
-    forged: list[Mapping[str, Any]] = [
-        document | {"kind": "sieve-elements"},
-        document | {"kind": "sieve"},
-        document | {"columns": [key]},
-        document | {"columns": [value, key]},
-        document | {"columns": [key, value, value]},
-        document | {"columns": [key, value | {"field_id": 1}]},
-    ]
-    for wrong in forged:
+    fields = [1795859939529827089, 2930826479005025195]
+    assert [key["field_id"], value["field_id"]] == fields
+    for columns in ([key], [value, key], [key, value | {"field_id": 1}]):
         with pytest.raises((ValueError, TypeError)):
-            IndexDefinition.from_json(dict(wrong))
-    with pytest.raises(UnsupportedError, match="a row may have many"):
-        refuse_many_keys(definition, "min")
-
-
-def _schema(*fields: tuple[str, Any, dict[str, Any]], **more: Any) -> str:
-    written = [spark_field(name, kind) | {"metadata": metadata} for name, kind, metadata in fields]
-    plain = {"schema": {"fields": written}, "partitioning": [], "case": "false"}
-    return json.dumps(plain | {"times": "CORRECTED CORRECTED"} | more)
-
-
-def _map(key: str = "string", value: str = "date", **more: Any) -> Column:
-    return parquet_columns(_schema(("m", spark_map(key, value), {}), **more))["m",]
-
-
-def test_maps_of_spark_schemas() -> None:
-    """A map has the kind of its values, and whatever changes keys or values changes the map."""
-    plain = _map()
-    assert plain.field_id == 961578387958628287
-    assert (plain.kind, plain.entries, plain.elements) == ("other", "date", "other")
-    for other in (
-        _map(times="LEGACY CORRECTED"),
-        _map("integer"),
-        _map("long", "string"),
-        _map(case="true"),
-    ):
-        assert other.field_id != plain.field_id
-    kinds = {
-        "map of structs": spark_map("string", {"type": "struct", "fields": []}),
-        "map of lists": spark_map("string", spark_array("integer")),
-        "map of maps": spark_map("string", spark_map("string", "string")),
-        "keys that are lists": spark_map(spark_array("integer"), "string"),
-        "list": spark_array("string"),
-        "plain": "integer",
-    }
-    for name, kind in kinds.items():
-        column = parquet_columns(_schema((name, kind, {})))[name,]
-        assert column.entries == "other", name
-    mapping = {"features": [], "reader": 1, "mapping": "none"}
-    texts = spark_map("string", "integer")
-    char = {"__CHAR_VARCHAR_TYPE_STRING": "map<char(3),int>"}
-    for document, entries in {
-        _schema(("m", texts, {}), **mapping): "integer",
-        _schema(("m", spark_map("decimal(38,2)", "decimal(5,2)"), {}), **mapping): "decimal",
-        # blanks at the end, collations and defaults that depend on the reader
-        _schema(("m", texts, char), **mapping): "other",
-        _schema(("m", texts, {"__COLLATIONS": {"m.key": "x"}}), **mapping): "other",
-        _schema(("m", texts, {"EXISTS_DEFAULT": "map('\\\\', 1)"}), **mapping): "other",
-    }.items():
-        assert delta_columns(document)["m",].entries == entries, document
-    hudi = hudi_columns(_schema(("m", texts, {}), features=[], version=8))
-    assert hudi["m",].entries == "other"
-
-
-def test_maps_of_iceberg_schemas() -> None:
-    """A map has the kind of its values, but not where files are read by names."""
-    kinds = {
-        ("string", "decimal(20, 2)"): "decimal",
-        ("int", "fixed[4]"): "binary",
-        ("time", "int"): "other",
-        ("int", "time"): "other",
-    }
-    fields = []
-    for at, (key, value) in enumerate(kinds, 1):
-        parts = {"key-id": at + 50, "key": key, "value-id": at + 70, "value": value}
-        kind = {"type": "map", "value-required": False} | parts
-        fields.append({"id": at, "name": f"m{at}", "required": False, "type": kind})
-    schema = {"type": "struct", "fields": fields}
-    found = columns_of_schema(schema_document(schema, None, []))
-    assert [column.entries for column in found.values()] == list(kinds.values())
-    imported = columns_of_schema(schema_document(schema, "[]", []))
-    assert {column.entries for column in imported.values()} == {"other"}
+            IndexDefinition.from_json(document | {"columns": columns})

@@ -1,121 +1,65 @@
-"""Words of texts as keys, without an engine: trees, definitions, look-ups and their limits."""
+"""Words of texts, without an engine: budgets, look-ups and their limits."""
 
 from __future__ import annotations
 
+import itertools
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.index.many_keys import COLUMNS, definition_of, filter_of, tree_of, usable_index
 
 from lakesieve.errors import CorruptIndexError, UnsupportedError
-from lakesieve.format import IndexDefinition, KeyColumn, catalogue_id, encode_segment
+from lakesieve.format import IndexDefinition, catalogue_id, encode_segment
 from lakesieve.index.definition import define
-from lakesieve.index.expression_conditions import Expressions
-from lakesieve.index.expressions import UnknownColumnError, key_expression, stored_tree
-from lakesieve.index.key_filters import UsableIndex, on_keys
+from lakesieve.index.expressions import key_expression, stored_tree
+from lakesieve.index.key_filters import on_keys
 from lakesieve.index.opened import OpenedIndex
-from lakesieve.index.scan_decision import column_types
-from lakesieve.predicate import KeysWith, Ranges, bind, rows_where, source_of_many
+from lakesieve.predicate import KeysWith, Ranges
 from lakesieve.predicate.parse import parse_sql
-from lakesieve.sieve import LONGEST_WORD, blocks_of_pairs
+from lakesieve.sieve import LONGEST_WORD, WordPart, blocks_of_pairs
 from lakesieve.storage import open_storage
 from lakesieve.store import BlockCache, Changes, IndexStore, stage_catalogue
 from lakesieve.store.compact import compaction_changes
-from lakesieve.tables import Column
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-COLUMNS: dict[tuple[str, ...], Column] = {
-    ("s",): Column(path=("s",), field_id=4, type="string", kind="string"),
-    ("n",): Column(path=("n",), field_id=5, type="int", kind="integer"),
-    ("c",): Column(path=("c",), field_id=6, type="string", kind="other"),
-}
 FILES = 4
-PART = {"type": "string", "kind": "string", "scale": 0}
-
-
-def _key(path: str = "s") -> Column:
-    tree = ["words", {"col": [path], "type": "string"}]
-    stored, sources = stored_tree(tree, COLUMNS)
-    (column,) = key_expression(f"words({path})", stored, sources, [PART])
-    return column
-
-
-def _definition() -> IndexDefinition:
-    column = _key()
-    key = KeyColumn(field_id=column.field_id, name="words(s)", type="string", key_kind="string")
-    return IndexDefinition(
-        name="n",
-        index_uuid="i",
-        table_format="iceberg",
-        table_uuid="t",
-        table_location="/t",
-        columns=(key,),
-        created_at="",
-        expression=column.expression,
-    )
-
-
-def test_definitions_are_stored() -> None:
-    """A definition is read as it was written; its tree, kind and budget must agree."""
-    definition = _definition()
-    assert definition.has_whole_keys
-    document = json.loads(json.dumps(definition.to_json()))
-    assert document["kind"] == "sieve-words"
-    assert document["expression"]["tree"] == '["words",{"field":4,"type":"string"}]'
-    assert IndexDefinition.from_json(document) == definition
-    forged: list[Mapping[str, Any]] = [
-        document | {"kind": "sieve-elements"},
-        document | {"kind": "sieve-expression"},
-        document | {"budget": "8 bits"},
-    ]
-    for wrong in forged:
-        with pytest.raises((ValueError, TypeError)):
-            IndexDefinition.from_json(dict(wrong))
-    for path in ("n", "c", "nothing"):
-        with pytest.raises(UnknownColumnError):
-            _key(path)
-    assert source_of_many("WORDS( r.s )") == ("words", "r.s")
 
 
 def test_no_budget() -> None:
     """A budget would leave out words."""
+    stored, sources = stored_tree(tree_of("words"), COLUMNS)
+    part = {"type": "string", "kind": "string", "scale": 0}
+    columns = key_expression("words(s)", stored, sources, [part])
     table: Any = None
     with pytest.raises(UnsupportedError, match="cannot have a budget"):
-        define(table, [_key()], "n", budget="8 bits", absent_hits=0.1, compaction="auto")
-
-
-class _Opened:
-    """An opened index of one definition."""
-
-    def __init__(self) -> None:
-        self.definition = _definition()
+        define(table, columns, "n", budget="8 bits", absent_hits=0.1, compaction="auto")
+    definition = definition_of("words")
+    assert definition.has_whole_keys
+    document = json.loads(json.dumps(definition.to_json()))
+    with pytest.raises(ValueError, match="budget"):
+        IndexDefinition.from_json(document | {"budget": "8 bits"})
 
 
 def test_conditions_find_the_words_of_their_text() -> None:
     """A condition on the text asks the index of its words."""
-    opened: Any = _Opened()
-    usable = [UsableIndex(index=opened, columns=opened.definition.columns)]
-    condition = parse_sql("s LIKE '%abc%'")
-    found = Expressions.of(condition, usable, COLUMNS)
-    bound = bind(condition, column_types(COLUMNS), strict=True, words=found.words)
-    assert on_keys(rows_where(bound), usable) == KeysWith(field_id=0, part=b"abc", at_end=False)
+    usable = [usable_index(definition_of("words"))]
+    rows, _ = filter_of(parse_sql("s LIKE '%abc%'"), usable)
+    assert on_keys(rows, usable) == KeysWith(field_id=0, part=WordPart(text=b"abc"))
 
 
 _WORDS = st.sampled_from([b"a", b"ab", b"abc", b"b", b"ac", b"cab", b"x" * LONGEST_WORD])
 _PAIRS = st.lists(st.tuples(_WORDS, st.integers(0, FILES - 1)), min_size=1, max_size=20)
-_number = iter(range(10**9))
+_number = itertools.count()
 
 
 def _store(*parts: list[tuple[bytes, int]], whole: bool = True) -> IndexStore:
     """Store pairs of words and files, with a catalogue of its own for each part."""
     store = IndexStore(open_storage(f"memory://words-{next(_number)}"))
-    definition = _definition()
+    definition = definition_of("words")
     added: list[Any] = []
     segments: list[Any] = []
     for at, pairs in enumerate(parts):
@@ -152,7 +96,7 @@ def _index(store: IndexStore) -> OpenedIndex:
 
 
 def _kept(index: OpenedIndex, part: bytes, *, at_end: bool) -> set[str]:
-    found = index.may_contain(part, at_end=at_end)
+    found = index.may_contain(WordPart(text=part, at_end=at_end))
     assert found is not None
     return set(index.paths().filter(pa.array(found.keep)).to_pylist())
 
@@ -190,10 +134,10 @@ def test_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     index = _index(_store(pairs))
     assert _kept(index, b"ord1", at_end=False) == {f"0-{n}" for n in range(FILES)}
     monkeypatch.setattr("lakesieve.store.reader.MANY_WORD_GROUPS", 3)
-    assert index.may_contain(b"ord1", at_end=False) is None
+    assert index.may_contain(WordPart(text=b"ord1")) is None
     cut = _index(_store([(b"abc", 0), (b"abx", 1)], whole=False))
     with pytest.raises(CorruptIndexError, match="not whole words"):
-        cut.may_contain(b"b", at_end=False)
+        cut.may_contain(WordPart(text=b"b"))
 
 
 def test_a_whole_word_of_a_large_index(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,4 +149,7 @@ def test_a_whole_word_of_a_large_index(monkeypatch: pytest.MonkeyPatch) -> None:
         assert _kept(index, b"word41", at_end=at_end) == {"0-1"}
         assert _kept(index, b"word42", at_end=at_end) == {"0-2", "0-3"}
         assert _kept(index, b"word95", at_end=at_end) == set()
-    assert index.may_contain(b"word4", at_end=False) is None
+    folded = index.may_contain(WordPart(text=b"longword42", is_folded=True))
+    assert folded is not None
+    assert set(index.paths().filter(pa.array(folded.keep)).to_pylist()) == {"0-3"}
+    assert index.may_contain(WordPart(text=b"word4")) is None

@@ -16,6 +16,7 @@ from lakesieve.predicate import (
     AnyOf,
     ColumnRanges,
     ElementRanges,
+    EntryRows,
     KeysWith,
     Ranges,
     RowFilter,
@@ -48,7 +49,7 @@ def holds(row_filter: RowFilter, row: Row) -> bool:
             return True
         case AlwaysFalse():
             return False
-        case ElementRanges() | KeysWith():
+        case ElementRanges() | EntryRows() | KeysWith():
             raise AssertionError("columns have no elements")
 
 

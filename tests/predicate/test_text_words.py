@@ -25,8 +25,8 @@ from lakesieve.predicate import (
 )
 from lakesieve.predicate.expression import TextPattern, Unknown
 from lakesieve.predicate.parse import parse_sql
-from lakesieve.predicate.text_words import WordPart, like_pattern, words_of_pattern
-from lakesieve.sieve import LONGEST_WORD, split_words
+from lakesieve.predicate.text_words import like_pattern, words_of_pattern
+from lakesieve.sieve import LONGEST_WORD, WordPart, split_words
 
 _TEXT = ColumnType(field_id=1, kind="string")
 _WORDS = 9
@@ -64,6 +64,30 @@ def test_words_at_the_edges() -> None:
     assert words_of_pattern(_pattern(long, ends=True)) == ([], _part(long[:LONGEST_WORD]))
     many = _pattern(b" ".join(b"w" * size for size in range(1, 30)), begins=True, ends=True)
     assert words_of_pattern(many)[0] == _points(*(b"w" * size for size in range(29, 21, -1)))
+
+
+def test_words_in_lower_case() -> None:
+    """Of words in lower case, the longest run of ASCII characters is sought, and its limits."""
+
+    def part(*parts: bytes, begins: bool = False, ends: bool = False) -> WordPart | None:
+        pattern = TextPattern(parts=parts, begins=begins, ends=ends, is_folded=True)
+        ranges, searched = words_of_pattern(pattern)
+        assert ranges == []
+        return searched
+
+    def folded(text: bytes, *, at_start: bool = False, at_end: bool = False) -> WordPart:
+        return WordPart(text=text, at_start=at_start, at_end=at_end, is_folded=True)
+
+    assert part(b"abc") == folded(b"abc")
+    assert part(b"-abc de-") == folded(b"abc", at_start=True, at_end=True)
+    assert part(b"abcd e-") == folded(b"abcd", at_end=True)
+    assert part(b"abc", begins=True) == folded(b"abc", at_start=True)
+    assert part(b"abc", begins=True, ends=True) == folded(b"abc", at_start=True, at_end=True)
+    assert part("-straße-".encode()) == folded(b"stra", at_start=True)
+    assert part("-ßtrasse-".encode()) == folded(b"trasse", at_end=True)
+    assert part("日本".encode(), b"--") is None
+    long = b"x" * (LONGEST_WORD + 5)
+    assert part(long, begins=True, ends=True) == folded(long[:LONGEST_WORD], at_start=True)
 
 
 _PIECE = st.sampled_from([b"a", b"ab", b"b", b"-", b" ", b"\xc3\x9f", b"x" * LONGEST_WORD])
@@ -131,10 +155,51 @@ def test_patterns_of_like() -> None:
     assert _words(b"abc") in (like.args if isinstance(like, AllOf) else (like,))
 
 
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("s ILIKE '%-Abc-%'", "lower(x) = 'abc'"),
+        ("s ILIKE 'Abc%'", "startswith(lower(x), 'abc')"),
+        ("lower(s) LIKE '%abc%'", "contains(lower(x), 'abc')"),
+        ("lower(s) = 'abc'", "lower(x) = 'abc'"),
+        ("startswith(lower(s), 'abc')", "startswith(lower(x), 'abc')"),
+        ("s RLIKE 'abc[0-9]+'", "contains(x, 'abc')"),
+        ("s RLIKE '(?i)abc'", "contains(lower(x), 'abc')"),
+        ("lower(s) RLIKE 'abc '", "endswith(lower(x), 'abc')"),
+        (r"s RLIKE r'\.abc'", "x LIKE 'abc%'"),
+        ("contains(s, 'abc')", "contains(x, 'abc')"),
+        ("endswith(s, 'abc')", "endswith(x, 'abc')"),
+    ],
+)
+def test_conditions_in_sql_text(text: str, written: str) -> None:
+    """SQL text asks for the same words as conditions of an engine."""
+    types = {"words(s)": ColumnType(field_id=_WORDS, kind="string")}
+    assert to_sql(_filter(text), {}, expressions=types) == f"exists(words(s), x -> {written})"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "s ILIKE '%Ä%'",
+        "s ILIKE 'a!%' ESCAPE '!'",
+        "upper(s) LIKE '%A%'",
+        "NOT s ILIKE '%a%'",
+        "s NOT RLIKE 'a'",
+        "s RLIKE 'a|.'",
+        "contains(s, '')",
+        "contains(s, lower('A'))",
+    ],
+)
+def test_texts_that_ask_for_no_words(text: str) -> None:
+    """A negation, letters whose lower case depends on the session, and odd parts ask nothing."""
+    assert _filter(text) == AlwaysTrue()
+
+
 def _text(part: bytes, **more: object) -> dict[str, object]:
     otherwise = {"op": "unknown", "text": "?"}
     parts = [base64.b64encode(part).decode()]
     plain = {"op": "text", "col": ["s"], "parts": parts, "begins": False, "ends": False}
+    plain["folded"] = False
     return plain | {"otherwise": otherwise} | more
 
 
@@ -150,7 +215,7 @@ def test_conditions_of_the_protocol() -> None:
     assert _of_document(document, {1: _WORDS}) == _words(b"failed")
     assert _of_document({"op": "not", "arg": document}, {1: _WORDS}) == AlwaysTrue()
     scan = _of_document(_text(b"fail"), {1: _WORDS})
-    assert scan == KeysWith(field_id=_WORDS, part=b"fail", at_end=False)
+    assert scan == KeysWith(field_id=_WORDS, part=_part(b"fail"))
     otherwise = {"op": "isnull", "col": ["s"]}
     known = _of_document(_text(b" a ", otherwise=otherwise), {1: _WORDS})
     assert isinstance(known, AllOf)
@@ -167,9 +232,30 @@ def test_texts_that_are_no_strings() -> None:
     assert rows_where(rows) == AlwaysTrue()
 
 
+def test_regular_expressions_of_the_protocol() -> None:
+    """The planner reads the parts of a regular expression. One that it cannot read is unknown."""
+
+    def found(regex: bytes, /, **more: object) -> RowFilter:
+        document = _text(b"") | {"op": "matches", "regex": base64.b64encode(regex).decode()}
+        for name in ("parts", "begins", "ends"):
+            del document[name]
+        return _of_document(document | more, {1: _WORDS})
+
+    assert found(b"-abc-") == _words(b"abc")
+    assert found(b"-abc-|-b-") == _words(b"abc", b"b")
+    folded = WordPart(text=b"abc", is_folded=True)
+    assert found(b"abc", folded=True) == KeysWith(field_id=_WORDS, part=folded)
+    for regex in (b".*", b"\xff", b"(a"):
+        assert found(regex) == AlwaysTrue()
+    odds: list[dict[str, object]] = [{"more": 1}, {"folded": 1}, {"regex": 5}, {"col": []}]
+    for odd in odds:
+        assert found(b"-abc-", **odd) == AlwaysTrue()
+
+
 @pytest.mark.parametrize(
     "more",
     [
+        {"folded": 1},
         {"parts": []},
         {"parts": [""]},
         {"parts": ["?"]},
@@ -189,5 +275,5 @@ def test_words_as_sql() -> None:
     """A filter on words is printed so that a person understands it."""
     types = {"words(s)": ColumnType(field_id=_WORDS, kind="string")}
     assert to_sql(_words(b"a"), {}, expressions=types) == "exists(words(s), x -> x = 'a')"
-    scan = KeysWith(field_id=_WORDS, part=b"ab", at_end=True)
+    scan = KeysWith(field_id=_WORDS, part=_part(b"ab", True))
     assert to_sql(scan, {}, expressions=types) == "exists(words(s), x -> endswith(x, 'ab'))"

@@ -15,6 +15,7 @@ from lakesieve.sieve import (
     Blocks,
     KeysOfRow,
     KeyType,
+    WordPart,
     blocks_of_pairs,
     is_of_word,
     keys_of_rows,
@@ -121,7 +122,11 @@ def _check(blocks: list[Blocks], pairs: list[tuple[bytes, int]], *, exact: bool)
                 for key, unit in pairs
                 if len(key) == LONGEST_WORD or (key.endswith(part) if at_end else part in key)
             }
-            found = {u for one in blocks for u in lookup_words(one, part, at_end=at_end).tolist()}
+            found = {
+                u
+                for one in blocks
+                for u in lookup_words(one, WordPart(text=part, at_end=at_end)).tolist()
+            }
             assert found == wanted if exact else found >= wanted
 
 
@@ -143,3 +148,32 @@ def test_merged_blocks_keep_whole_keys(
     for blocks in merged:
         blocks.validate()
     _check(merged, [pair for pairs in parts for pair in pairs], exact=False)
+
+
+_LETTERS = ["a", "A", "k", "K", "\u212a", "i", "I", "\u0130", "\u00cc", "\u0307", "9", "\u00df"]
+_LETTER = st.sampled_from([letter.encode() for letter in _LETTERS] + [b"\xff", b"\xc4"])
+_WORDS = st.lists(st.lists(_LETTER, min_size=1, max_size=5).map(b"".join), max_size=20)
+_ASCII_PART = st.text("aki9", min_size=1, max_size=3).map(str.encode)
+
+
+def _folded_one_by_one(word: bytes) -> bytes:
+    """The slow twin: a word with the small letters that some language begins its letters with."""
+    for small, others in {"k": "\u212a", "i": "\u0130\u00cc\u00cd\u0128"}.items():
+        for other in others:
+            word = word.replace(other.encode(), small.encode())
+    return re.sub("i(?:\u0307)+".encode(), b"i", word.lower())
+
+
+@given(_WORDS, _ASCII_PART, st.booleans(), st.booleans(), st.booleans())
+def test_parts_as_the_twin(
+    words: list[bytes], text: bytes, at_start: bool, at_end: bool, is_folded: bool
+) -> None:
+    """Words have a part at its place, as they are written or in lower case."""
+    part = WordPart(text=text, at_start=at_start, at_end=at_end, is_folded=is_folded)
+    found = part.are_in(pa.array(words, pa.binary())).to_pylist()
+    for word, has_part in zip(words, found, strict=True):
+        written = _folded_one_by_one(word) if is_folded else word
+        starts = not at_start or written.startswith(text)
+        ends = not at_end or written.endswith(text)
+        whole = not (at_start and at_end) or written == text
+        assert has_part == (text in written and starts and ends and whole), word

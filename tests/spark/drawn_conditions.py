@@ -53,7 +53,10 @@ def check_conditions(spark: SparkSession, relation: str, conditions: Sequence[st
 
 
 def check_files(
-    spark: SparkSession, driver: OpenDriver, forms: Mapping[str, tuple[str, int]]
+    spark: SparkSession,
+    driver: OpenDriver,
+    forms: Mapping[str, tuple[str, int]],
+    clause: str = "WHERE ",
 ) -> None:
     """Check how many files the forms of a condition read, in a session that skips files.
 
@@ -61,12 +64,13 @@ def check_files(
         spark: The session.
         driver: The table.
         forms: By name, a condition and the number of files.
+        clause: What stands between the table and the condition.
     """
     # the rule is the same for all formats
     step = 1 if is_soak() or isinstance(driver, IcebergDriver) else 4
     wrong = {}
     for name, (condition, files) in list(forms.items())[::step]:
-        spark.sql(f"SELECT * FROM {driver.relation()} WHERE {condition}").collect()
+        spark.sql(f"SELECT * FROM {driver.relation()} {clause}{condition}").collect()
         (scan,) = ls.last_pruning(spark)
         if scan.files_read != files:
             wrong[name] = (scan.files_read, [str(reason) for reason in scan.reasons])

@@ -13,6 +13,7 @@ from lakesieve.format.catalogue import (
 from lakesieve.format.commits import Checkpoint, Commit
 from lakesieve.format.documents import FORMAT_VERSION, MAX_DOCUMENT_BYTES, pack, unpack
 from lakesieve.format.entries import (
+    ENTRIES_KIND,
     WORDS_KIND,
     CatalogueEntry,
     IndexDefinition,
@@ -34,6 +35,7 @@ from lakesieve.format.units import DATA_FILE, Unit
 __all__ = [
     "CATALOGUE_SCHEMA",
     "DATA_FILE",
+    "ENTRIES_KIND",
     "FORMAT_VERSION",
     "MAX_DOCUMENT_BYTES",
     "WORDS_KIND",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from lakesieve.format import WORDS_KIND, tree_identity
+from lakesieve.format import ENTRIES_KIND, WORDS_KIND, tree_identity
 from lakesieve.index.expressions import (
     UnknownColumnError,
     differing_session,
@@ -63,7 +63,7 @@ class Expressions:
             for definition in (usable.index.definition for usable in indexes)
             if definition.expression is not None
         }
-        known = {tree: _type(one.columns[0]) for tree, one in definitions.items()}
+        known = {tree: _type_of_key(one) for tree, one in definitions.items()}
         types: dict[AskedKey, ColumnType] = {}
         by_text = {one.columns[0].name: known[tree] for tree, one in definitions.items()}
         entries: dict[int, EntryKey] = {}
@@ -72,7 +72,7 @@ class Expressions:
         for asked in _asked(condition) if definitions else ():
             tree, entry = asked
             try:
-                stored, _ = stored_tree(json.loads(tree), columns)
+                stored, _ = stored_tree(_with_type(json.loads(tree), definitions, columns), columns)
             except UnknownColumnError:
                 continue
             if stored not in known:
@@ -95,6 +95,33 @@ class Expressions:
         )
 
 
+def _with_type(
+    tree: Any, definitions: Mapping[str, IndexDefinition], columns: Mapping[tuple[str, ...], Column]
+) -> Any:
+    """Give the column of a tree that SQL text made the type that it has in an index.
+
+    An index is used only if the column still has this type.
+    """
+    source = tree[1] if len(tree) > 1 and isinstance(tree[1], dict) else {}
+    if source.get("type", "") is not None:
+        return tree
+    column = columns.get(tuple(source["col"]))
+    for expression in (one.expression for one in definitions.values()):
+        if expression is None or not expression.has_many or column is None:
+            continue
+        begin, stored = json.loads(expression.tree)
+        if begin == tree[0] and stored["field"] == column.field_id:
+            return [begin, source | {"type": stored["type"]}]
+    return tree
+
+
+def _type_of_key(definition: IndexDefinition) -> ColumnType:
+    """Return the type of the first column, for entries with the type of their values."""
+    first = _type(definition.columns[0])
+    is_of_entries = definition.expression is not None and definition.expression.kind == ENTRIES_KIND
+    return replace(first, entry_value=_type(definition.columns[1])) if is_of_entries else first
+
+
 def _type(key: KeyColumn) -> ColumnType:
     return ColumnType(
         field_id=key.field_id, kind=key.key_kind, scale=key.scale, precision=precision_of(key)
@@ -111,7 +138,9 @@ def _entry(definition: IndexDefinition, entry: Literal) -> tuple[str, ColumnType
     assert definition.expression is not None
     key, value = definition.columns
     key_type = _type(key)
-    bound = code_of(entry, key_type.key_type, "UTC")
+    # the time zone of a text that Spark would convert is not known here
+    is_text = entry.kind == "text" and key.key_kind != "string"
+    bound = None if is_text else code_of(entry, key_type.key_type, "UTC")
     if bound is None or not bound.exact:
         return None
     component = component_code(key.key_kind, bound.code)

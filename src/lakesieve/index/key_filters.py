@@ -17,6 +17,7 @@ from lakesieve.predicate import (
     AnyOf,
     ColumnRanges,
     ElementRanges,
+    EntryRows,
     KeysWith,
     Ranges,
     all_of,
@@ -87,20 +88,18 @@ def on_keys(
     Returns:
         The same rows or more. Leaves refer to indexes by their position in ``indexes``.
     """
-    kinds = {
-        one.columns[0].field_id: (one.columns[0].key_kind, one.columns[1].key_kind)
-        for one in indexes
-        if one.is_composite and one.has_many
+    maps = {
+        one.columns[0].field_id: one.columns for one in indexes if one.is_composite and one.has_many
     }
-    return _on_keys(_of_entries(rows, kinds, entries or {}), indexes, {}, most_ranges)
+    return _on_keys(_of_entries(rows, maps, entries or {}), indexes, {}, most_ranges)
 
 
 def _of_entries(
-    rows: RowFilter, kinds: Mapping[int, tuple[str, str]], entries: Mapping[int, EntryKey]
+    rows: RowFilter, maps: Mapping[int, Sequence[KeyColumn]], entries: Mapping[int, EntryKey]
 ) -> RowFilter:
     """Turn conditions on the keys and the values of maps into conditions on composite keys.
 
-    ``kinds`` are the kinds of keys and values of indexed maps, by the field ids of their keys.
+    ``maps`` are the keys and values of indexed maps as columns, by the field ids of their keys.
 
     A row without an entry has the value null, and so has a row whose entry is null. The index does
     not know the former, so a condition that null meets is true of every row.
@@ -108,22 +107,48 @@ def _of_entries(
     match rows:
         case ColumnRanges() if rows.field_id in entries:
             entry = entries[rows.field_id]
-            if rows.ranges.nulls or entry.field_id not in kinds:
+            if rows.ranges.nulls or entry.field_id not in maps:
                 return AlwaysTrue()
-            stem, (_, kind) = entry.component, kinds[entry.field_id]
+            stem, (_, value) = entry.component, maps[entry.field_id]
             keys = (
-                (stem + low, stem + high) for low, high in component_intervals(kind, rows.ranges)
+                (stem + low, stem + high)
+                for low, high in component_intervals(value.key_kind, rows.ranges)
             )
             return ElementRanges(field_id=entry.field_id, ranges=Ranges.of(keys))
-        case ElementRanges() if rows.field_id in kinds and not _is_any_value(rows.ranges):
-            kind, _ = kinds[rows.field_id]
+        case ElementRanges() if rows.field_id in maps and not _is_any_value(rows.ranges):
+            kind = maps[rows.field_id][0].key_kind
             return replace(rows, ranges=Ranges.of(component_intervals(kind, rows.ranges)))
+        case EntryRows():
+            columns = maps.get(rows.field_id)
+            return AlwaysTrue() if columns is None else _of_one_entry(rows.entry, columns)
         case AllOf():
-            return all_of([_of_entries(arg, kinds, entries) for arg in rows.args])
+            return all_of([_of_entries(arg, maps, entries) for arg in rows.args])
         case AnyOf():
-            return any_of([_of_entries(arg, kinds, entries) for arg in rows.args])
+            return any_of([_of_entries(arg, maps, entries) for arg in rows.args])
         case _:
             return rows
+
+
+def _of_one_entry(entry: RowFilter, columns: Sequence[KeyColumn]) -> RowFilter:
+    """Return a filter on composite keys that accepts every row with an entry of a map.
+
+    ``entry`` is the filter on the key and the value of one entry. Entries with any key are all over
+    the index, so a filter on values alone accepts every row.
+    """
+    parts = entry.args if isinstance(entry, AllOf) else (entry,)
+    by_field = {part.field_id: part.ranges for part in parts if isinstance(part, ColumnRanges)}
+    filters = [
+        any_of([_of_one_entry(arg, columns) for arg in part.args])
+        for part in parts
+        if isinstance(part, AnyOf)
+    ]
+    key = columns[0].field_id
+    # a row without entries counts as a null key, and the index does not know such rows
+    if key in by_field and not by_field[key].nulls:
+        keys = _composite(columns, by_field, {}, MAX_RANGES)
+        if keys is not None:
+            filters.append(ElementRanges(field_id=key, ranges=keys))
+    return all_of(filters)
 
 
 def _on_keys(

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from lakesieve.format import CatalogueEntry, IndexDefinition
     from lakesieve.predicate import Ranges
-    from lakesieve.sieve import Code
+    from lakesieve.sieve import Code, WordPart
     from lakesieve.storage import Storage
     from lakesieve.store import IndexStore, Snapshot
 
@@ -155,14 +155,14 @@ class OpenedIndex:
             return Candidates(keep=np.zeros(sum(self.loader.files.values()), bool))
         return Candidates.joined(parts, every=False)
 
-    def may_contain(self, part: bytes, *, at_end: bool) -> Candidates | None:
-        """Return which covered files and rows may have a word that contains, or ends with, a part.
+    def may_contain(self, part: WordPart) -> Candidates | None:
+        """Return which covered files and rows may have a word that has a part.
 
         The index is one of words. All of its keys are read. The result is ``None`` if these are too
         many.
         """
         self.check()
-        ordinals_by_catalogue = self.reader.units_of_words(part, at_end=at_end)
+        ordinals_by_catalogue = self.reader.units_of_words(part)
         return None if ordinals_by_catalogue is None else self._candidates(ordinals_by_catalogue)
 
     def check(self) -> None:

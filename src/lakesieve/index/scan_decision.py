@@ -282,7 +282,7 @@ def keep_tree(
 
 def _answer(index: OpenedIndex, leaf: _Leaf) -> Candidates | None:
     if isinstance(leaf, KeysWith):
-        return index.may_contain(leaf.part, at_end=leaf.at_end)
+        return index.may_contain(leaf.part)
     return index.may_match(leaf.ranges)
 
 

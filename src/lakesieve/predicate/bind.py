@@ -8,11 +8,13 @@ from __future__ import annotations
 import difflib
 import re
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError
 from lakesieve.predicate.expression import (
     ELEMENT,
+    ENTRY,
     And,
     Compare,
     Constant,
@@ -48,6 +50,7 @@ class ColumnType:
     kind: str  # key kind; for any other kind, conditions on the column are unknown
     scale: int = 0  # for decimals: digits after the point
     precision: int = 18  # for decimals: total number of digits
+    entry_value: ColumnType | None = None  # for keys of a map that are keys of an index
 
     @property
     def key_type(self) -> KeyType:
@@ -84,6 +87,14 @@ class ElementCondition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EntryCondition:
+    """The same, if some entry of a map meets a condition on its key and its value."""
+
+    field_id: int  # of the keys
+    entry: BoundExpr  # on the fields of the keys and of the values
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TextCondition:
     """A bound condition on a text column. The words of this column are the keys of an index.
 
@@ -106,6 +117,7 @@ BoundExpr = (
     | Condition
     | Constant
     | ElementCondition
+    | EntryCondition
     | TextCondition
     | Unknown
 )
@@ -168,7 +180,7 @@ class _Binder:
                 return self._on_elements(expr)
             case OnText():
                 otherwise = self.bind(expr.otherwise)
-                return self._of_text(otherwise, self._known(expr.column), (expr.pattern,))
+                return self._of_text(otherwise, self._known(expr.column), expr.patterns)
         column = self._column(expr.column)
         if column is None:
             return Unknown(text=".".join(expr.column))
@@ -198,8 +210,13 @@ class _Binder:
         if value is None:
             return Unknown(text=expr.text)
         # an element has no other columns and no keys of its own
-        element = bind(expr.condition, {ELEMENT: value}, timezone=self._timezone, strict=False)
-        return ElementCondition(field_id=value.field_id, element=element)
+        known = partial(bind, expr.condition, timezone=self._timezone, strict=False)
+        if not expr.is_on_entries:
+            return ElementCondition(field_id=value.field_id, element=known({ELEMENT: value}))
+        if value.entry_value is None:
+            return Unknown(text=expr.text)
+        entry = known(dict(zip(ENTRY, (value, value.entry_value), strict=True)))
+        return EntryCondition(field_id=value.field_id, entry=entry)
 
     def _of_text(
         self, condition: BoundExpr, column: ColumnType | None, patterns: tuple[TextPattern, ...]

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 ELEMENT = ("value",)
 """Stands for an element of a list or a key of a map, where conditions have a column's path."""
 
+ENTRY = (("key",), ("value",))
+"""Stand for the key and the value of an entry of a map, where conditions have a column's path."""
+
 Node = TypeVar("Node")
 """Operands of AND, OR and NOT: conditions on column names, or conditions bound to fields."""
 
@@ -95,14 +98,16 @@ class OnExpression:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnElements:
-    """A condition that is true if some element of a list, or some key of a map, meets a condition.
+    """A condition that is true if some element, or some key or entry of a map, meets a condition.
 
-    Whether it is false or null for all other rows is not known.
+    Whether it is false or null for all other rows is not known. It may also be true of rows without
+    elements if null meets the condition.
     """
 
     tree: str  # the elements of the list or entries of the map as JSON, with columns by path
     text: str  # the whole condition, for people
-    condition: Expr  # on one element or key, the column `ELEMENT`
+    condition: Expr  # on one element or key, the column `ELEMENT`, or on one entry, `ENTRY`
+    is_on_entries: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,22 +118,24 @@ class TextPattern:
         parts: Bytes, at least one part, none empty.
         begins: Whether the text begins with the first part.
         ends: Whether the text ends with the last part.
+        is_folded: Whether the text in lower case has the parts, in place of the text itself.
     """
 
     parts: tuple[bytes, ...]
     begins: bool
     ends: bool
+    is_folded: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnText:
     """A condition that is true only of texts with a pattern, such as ``message LIKE '%failed%'``.
 
-    The pattern may fit more texts.
+    The patterns may fit more texts.
     """
 
     column: tuple[str, ...]
-    pattern: TextPattern
+    patterns: tuple[TextPattern, ...]  # at least one; the text has one of them
     otherwise: Expr  # the same condition for indexes that are not on words
 
 

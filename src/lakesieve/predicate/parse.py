@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from datetime import date, timedelta
-from decimal import Decimal, InvalidOperation
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import sqlglot
@@ -25,13 +22,12 @@ from lakesieve.predicate.expression import (
     Literal,
     Not,
     NullSafeEqual,
-    OnText,
     Or,
-    StartsWith,
     Unknown,
 )
-from lakesieve.predicate.literals import is_single
-from lakesieve.predicate.text_words import like_pattern
+from lakesieve.predicate.parse_parts import part_condition
+from lakesieve.predicate.parse_texts import text_condition
+from lakesieve.predicate.sql_operands import column_of, literal_of
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expression
@@ -137,7 +133,11 @@ def _expr(node: Expression, depth: int) -> Expr:
             return Constant(value=None)
         case sql.Column() | sql.Dot():
             return _truth_of(node)
-    return _leaf(node) or _unknown(node)
+    return _leaf(node) or part_condition(node, _leaf, _text(node)) or _unknown(node)
+
+
+def _text(node: Expression) -> str:
+    return _short(node.sql(dialect="spark", normalize_functions="lower"))
 
 
 def _unknown(node: Expression) -> Unknown:
@@ -145,14 +145,14 @@ def _unknown(node: Expression) -> Unknown:
     compared: list[tuple[str, ...]] = []
     dates: list[str] = []
     for operand in _operands(node) if type(node) in _COMPARISONS else ():
-        column = _column(operand)
+        column = column_of(operand)
         if column is not None:
             compared.append(column)
         elif isinstance(operand, sql.Sub):
             written = "".join(operand.sql(dialect="spark").split())
             dates += [written] if _DAY.fullmatch(written) else []
     return Unknown(
-        text=_short(node.sql(dialect="spark", normalize_functions="lower")),
+        text=_text(node),
         # a column that is compared with no other one is missing for other reasons
         compared=tuple(compared) if len(compared) > 1 else (),
         bare_dates=tuple(dates),
@@ -167,7 +167,7 @@ def _operands(node: Expression) -> list[Expression]:
 
 def _truth_of(node: Expression) -> Expr:
     """Read a column that stands alone, which must be boolean."""
-    column = _column(node)
+    column = column_of(node)
     if column is None:
         return _unknown(node)
     return Compare(column=column, op="=", value=Literal(kind="boolean", value=True))
@@ -189,7 +189,7 @@ def _chain(node: Expression, kind: type[Expression]) -> list[Expression]:
 def _leaf(node: Expression) -> Expr | None:
     for kind, op in _OPERATORS.items():
         if type(node) is kind:
-            return _comparison(op, node.this, node.expression)
+            return _comparison(op, node.this, node.expression) or text_condition(node)
     match node:
         case sql.NEQ():
             equal = _comparison("=", node.this, node.expression)
@@ -197,11 +197,11 @@ def _leaf(node: Expression) -> Expr | None:
         case sql.NullSafeEQ():
             return _null_safe(node)
         case sql.Is():
-            column = _column(node.this)
+            column = column_of(node.this)
             if column is not None and isinstance(node.expression, sql.Null):
                 return IsNull(column=column)
             if column is not None and isinstance(node.expression, sql.Boolean):
-                return NullSafeEqual(column=column, value=_literal(node.expression))
+                return NullSafeEqual(column=column, value=literal_of(node.expression))
         case sql.Between():
             low = _comparison(">=", node.this, node.args["low"])
             high = _comparison("<=", node.this, node.args["high"])
@@ -209,13 +209,7 @@ def _leaf(node: Expression) -> Expr | None:
                 return And(args=(low, high))
         case sql.In():
             return _in(node)
-        case sql.Like():
-            return _like(node)
-        case sql.StartsWith():
-            column, prefix = _column(node.this), node.expression
-            if column is not None and isinstance(prefix, sql.Literal) and prefix.is_string:
-                return StartsWith(column=column, prefix=str(prefix.this).encode())
-    return None
+    return text_condition(node)
 
 
 def _comparison(op: str, left: Expression, right: Expression) -> Expr | None:
@@ -223,14 +217,14 @@ def _comparison(op: str, left: Expression, right: Expression) -> Expr | None:
         column = _day_of(side)
         if column is not None:
             return _on_days(column, towards, other)
-    column = _column(left)
+    column = column_of(left)
     if column is None:
-        column, op, right = _column(right), MIRRORED[op], left
+        column, op, right = column_of(right), MIRRORED[op], left
     if column is None:
         return None
     if isinstance(right, sql.Null):
         return Constant(value=None)
-    value = _literal(right)
+    value = literal_of(right)
     return None if value is None else Compare(column=column, op=op, value=value)
 
 
@@ -240,9 +234,9 @@ def _day_of(node: Expression) -> tuple[str, ...] | None:
         node = node.this
     match node:
         case sql.Cast() if node.to.this == sql.DataType.Type.DATE:
-            return _column(node.this)
+            return column_of(node.this)
         case sql.TsOrDsToDate() if not node.args.get("format"):
-            return _column(node.this)
+            return column_of(node.this)
     return None
 
 
@@ -250,7 +244,7 @@ def _on_days(column: tuple[str, ...], op: str, other: Expression) -> Expr | None
     """Compare the day of a timestamp column with a constant."""
     if isinstance(other, sql.Null):
         return Constant(value=None)
-    value = _literal(other)
+    value = literal_of(other)
     if value is None or value.kind not in {"text", "date_text"}:
         return None
     return _compare_day(column, op, str(value.value))
@@ -274,175 +268,24 @@ def _compare_day(column: tuple[str, ...], op: str, day: str) -> Expr | None:
 
 
 def _null_safe(node: Expression) -> Expr | None:
-    column, other = _column(node.this), node.expression
+    column, other = column_of(node.this), node.expression
     if column is None:
-        column, other = _column(node.expression), node.this
+        column, other = column_of(node.expression), node.this
     if column is None:
         return None
     if isinstance(other, sql.Null):
         return NullSafeEqual(column=column, value=None)
-    value = _literal(other)
+    value = literal_of(other)
     return None if value is None else NullSafeEqual(column=column, value=value)
 
 
 def _in(node: Expression) -> Expr | None:
-    column = _column(node.this)
+    column = column_of(node.this)
     if column is None or not node.expressions or node.args.get("unnest") or node.args.get("query"):
         return None
     items = [item for item in node.expressions if not isinstance(item, sql.Null)]
-    values = [_literal(item) for item in items]
+    values = [literal_of(item) for item in items]
     literals = tuple(value for value in values if value is not None)
     if len(literals) < len(values):
         return None
     return In(column=column, values=literals, has_null=len(items) < len(node.expressions))
-
-
-def _like(node: Expression) -> Expr | None:
-    column, pattern = _column(node.this), node.expression
-    if column is None or not isinstance(pattern, sql.Literal) or not pattern.is_string:
-        return None
-    text = str(pattern.this)
-    if "\\" in text:
-        return None
-    stem = text.split("%", 1)[0].split("_", 1)[0]
-    if stem == text:
-        # Spark matches patterns with strings, and converts columns of other types to text first
-        return Compare(column=column, op="=", value=Literal(kind="string", value=stem.encode()))
-    starts = StartsWith(column=column, prefix=stem.encode())
-    if text == stem + "%":
-        return starts
-    pattern, rest = like_pattern(text), Unknown(text=text)
-    of_words = OnText(column=column, pattern=pattern, otherwise=rest) if pattern else rest
-    return And(args=(starts, of_words))
-
-
-def _column(node: Expression) -> tuple[str, ...] | None:
-    while isinstance(node, sql.Paren):
-        node = node.this
-    match node:
-        case sql.Column() if isinstance(node.this, sql.Identifier):
-            return tuple(identifier.name for identifier in node.parts)
-        case sql.Dot():
-            names = [identifier.name for identifier in node.flatten(unnest=False)]
-            inner = _column(node.this)
-            return (
-                (*inner, names[-1])
-                if inner and isinstance(node.expression, sql.Identifier)
-                else None
-            )
-    return None
-
-
-_TIMES = {
-    sql.DataType.Type.DATE: "date_text",
-    sql.DataType.Type.TIMESTAMP: "timestamp_text",
-    sql.DataType.Type.TIMESTAMPTZ: "timestamp_text",
-    sql.DataType.Type.TIMESTAMPLTZ: "timestamp_text",
-    sql.DataType.Type.TIMESTAMPNTZ: "timestamp_ntz_text",
-}
-_INTEGERS = {
-    sql.DataType.Type.TINYINT: (8, 3),
-    sql.DataType.Type.SMALLINT: (16, 5),
-    sql.DataType.Type.INT: (32, 10),
-    sql.DataType.Type.BIGINT: (64, 20),
-}
-_DOUBLE = re.compile(
-    r"nan|[+-]?(inf|infinity|(\d+(\.\d*)?|\.\d+)(e[+-]?\d{1,3})?)", re.ASCII | re.IGNORECASE
-)
-
-
-def _literal(node: Expression) -> Literal | None:
-    match node:
-        case sql.Paren():
-            return _literal(node.this)
-        case sql.Neg():
-            value = _literal(node.this)
-            if value is None or not isinstance(value.value, Decimal):
-                return None
-            # the operator minus would round to the context's precision
-            return replace(value, value=value.value.copy_negate())
-        case sql.Boolean():
-            return Literal(kind="boolean", value=bool(node.this))
-        case sql.HexString():
-            return _binary(str(node.this))
-        case sql.Literal() if node.is_string:
-            return Literal(kind="text", value=str(node.this))
-        case sql.Literal():
-            return _written(str(node.this))
-        case sql.Cast():
-            return _cast(node.this, node.to)
-    return None
-
-
-def _binary(digits: str) -> Literal | None:
-    try:
-        return Literal(kind="binary", value=bytes.fromhex(digits))
-    except ValueError:
-        return None
-
-
-def _written(text: str) -> Literal | None:
-    try:
-        kind = "double" if "e" in text.lower() else "number"
-        return Literal(kind=kind, value=Decimal(text))
-    except InvalidOperation:
-        return None
-
-
-def _cast(inner: Expression, to: Expression) -> Literal | None:
-    """Read a literal with a cast, ``DATE '...'`` or a suffix, if they change only its type."""
-    value = _literal(inner)
-    if value is None or value.precision:
-        return None
-    written, kind = value.value, to.this
-    if isinstance(written, bytes):
-        return _text_of(written) if kind == sql.DataType.Type.TEXT else None
-    if isinstance(written, str):
-        if kind in _TIMES and value.kind == "text":
-            return Literal(kind=_TIMES[kind], value=written)
-        if not _DOUBLE.fullmatch(written) or kind in _INTEGERS:
-            return None
-        written = Decimal(written)
-    if not isinstance(written, Decimal):
-        return None
-    if kind in _INTEGERS and value.kind == "number":
-        bits, digits = _INTEGERS[kind]
-        if written == written.to_integral_value() and abs(written) < 2 ** (bits - 1):
-            return Literal(kind="number", value=written, precision=digits)
-    if kind == sql.DataType.Type.DOUBLE or (
-        kind == sql.DataType.Type.FLOAT and _is_single(written)
-    ):
-        return Literal(kind="double", value=written)
-    if kind == sql.DataType.Type.DECIMAL and value.kind != "double" and written.is_finite():
-        return _decimal(written, to)
-    return None
-
-
-def _text_of(content: bytes) -> Literal | None:
-    """Return the string that bytes are; ``None`` where they are no UTF-8."""
-    try:
-        content.decode()
-    except UnicodeDecodeError:
-        return None
-    return Literal(kind="string", value=content)
-
-
-def _is_single(number: Decimal) -> bool:
-    """Return whether a number, and whole numbers next to it, are exact in single precision."""
-    if not number.is_finite():
-        return True
-    nearest = float(number)
-    return is_single(nearest) and Decimal(nearest) == number and abs(nearest) < 2**24
-
-
-def _decimal(number: Decimal, to: Expression) -> Literal | None:
-    sizes = [str(size.this) for size in to.expressions]
-    if len(sizes) != 2 or not all(size.isdecimal() for size in sizes):
-        return None
-    if any(len(size) > 2 for size in sizes):
-        return None
-    precision, scale = map(int, sizes)
-    unscaled = Fraction(number) * 10**scale
-    if precision > 38 or unscaled.denominator != 1 or abs(unscaled) >= 10**precision:
-        return None
-    return Literal(kind="number", value=number, precision=precision, scale=scale)

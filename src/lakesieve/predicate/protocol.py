@@ -37,6 +37,7 @@ from lakesieve.predicate.expression import (
 )
 from lakesieve.predicate.literals import float_code
 from lakesieve.predicate.ranges import Ranges
+from lakesieve.predicate.regex_parts import patterns_of_regex
 from lakesieve.sieve import KINDS, KeyType, encode_keys
 
 _COMPARED = {"op", "col", "type", "scale", "value"}
@@ -54,7 +55,8 @@ _FIELDS = {
     "keys": {"op", "col", "type", "scale", "count", "values", "lengths"},
     **dict.fromkeys(("=", "<=>", "<", "<=", ">", ">="), _COMPARED),
 }
-_OF_TEXT = {"op", "col", "parts", "begins", "ends", "otherwise"}
+_OF_TEXT = {"op", "col", "parts", "begins", "ends", "folded", "otherwise"}
+_OF_REGEX = {"op", "col", "regex", "folded", "otherwise"}
 # the fields of an expression, which may stand in the place of the column
 _EXPRESSION = {"tree", "text"}
 ELEMENTS = "elements"
@@ -89,9 +91,9 @@ def condition_of(document: Any) -> Expr:
 @or_unknown
 def _node(document: Any, depth: int) -> Expr:
     op = document["op"]
-    if op == "any":
+    if op in {"any", "entry"}:
         return _on_elements(document, depth)
-    if op == "text":
+    if op in {"text", "matches"}:
         return _on_text(document, depth)
     if "expr" in document:
         return _on_expression(document, depth)
@@ -120,29 +122,49 @@ def _on_expression(document: dict[str, Any], depth: int) -> Expr:
 
 
 def _on_elements(document: dict[str, Any], depth: int) -> Expr:
-    """Read a condition that some element of a list, or some key of a map, must meet."""
+    """Read a condition that some element of a list, or some key or entry of a map, must meet."""
     if set(document) != {"op", "expr", "arg"}:
         raise OddError
     tree, text, _ = _tree(document["expr"], of_many=True)
-    return OnElements(tree=tree, text=text, condition=_node(document["arg"], depth + 1))
+    condition = _node(document["arg"], depth + 1)
+    is_on_entries = document["op"] == "entry"
+    if is_on_entries and json.loads(tree)[0] != ENTRIES:
+        raise OddError
+    return OnElements(tree=tree, text=text, condition=condition, is_on_entries=is_on_entries)
 
 
 def _on_text(document: dict[str, Any], depth: int) -> Expr:
     """Read a condition on parts of a text. If the parts are odd, the condition itself is left."""
     otherwise = _node(document["otherwise"], depth + 1)
     try:
-        pattern = TextPattern(
-            parts=tuple(_bytes(part) for part in _list(document["parts"])),
-            begins=document["begins"],
-            ends=document["ends"],
-        )
-        column = _column(document["col"])
-        is_odd = not pattern.parts or not all(pattern.parts) or set(document) != _OF_TEXT
-        if is_odd or not all(isinstance(flag, bool) for flag in (pattern.begins, pattern.ends)):
+        of_parts = document["op"] == "text"
+        if set(document) != (_OF_TEXT if of_parts else _OF_REGEX):
             raise OddError
+        column, is_folded = _column(document["col"]), _flag(document["folded"])
+        if of_parts:
+            patterns = _pattern(document, is_folded=is_folded)
+        else:
+            regex = _bytes(document["regex"]).decode()
+            patterns = patterns_of_regex(regex, is_folded=is_folded)
     except (OddError, LookupError, ValueError):
         return otherwise
-    return OnText(column=column, pattern=pattern, otherwise=otherwise)
+    if not patterns:
+        return otherwise
+    return OnText(column=column, patterns=patterns, otherwise=otherwise)
+
+
+def _pattern(document: dict[str, Any], *, is_folded: bool) -> tuple[TextPattern, ...]:
+    parts = tuple(_bytes(part) for part in _list(document["parts"]))
+    if not parts or not all(parts):
+        raise OddError
+    begins, ends = _flag(document["begins"]), _flag(document["ends"])
+    return (TextPattern(parts=parts, begins=begins, ends=ends, is_folded=is_folded),)
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise OddError
+    return value
 
 
 def _column(document: Any) -> tuple[str, ...]:

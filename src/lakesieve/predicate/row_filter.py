@@ -8,7 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lakesieve.predicate.bind import Condition, ElementCondition, TextCondition
+from lakesieve.predicate.bind import (
+    Condition,
+    ElementCondition,
+    EntryCondition,
+    TextCondition,
+)
 from lakesieve.predicate.expression import And, Constant, Not, Or
 from lakesieve.predicate.ranges import Ranges
 from lakesieve.predicate.text_words import words_of_pattern
@@ -18,6 +23,7 @@ if TYPE_CHECKING:
 
     from lakesieve.predicate.bind import BoundExpr
     from lakesieve.predicate.expression import TextPattern
+    from lakesieve.sieve import WordPart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,12 +57,22 @@ class ElementRanges:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EntryRows:
+    """Accepts rows with at least one entry of a map that another filter accepts.
+
+    Null as the key stands for a row without entries.
+    """
+
+    field_id: int  # of the keys
+    entry: RowFilter  # on the fields of the keys and of the values
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KeysWith:
-    """Accepts rows with at least one key of many that contains some bytes."""
+    """Accepts rows with at least one key of many that has a part."""
 
     field_id: int
-    part: bytes
-    at_end: bool  # whether the key ends with these bytes
+    part: WordPart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +89,9 @@ class AnyOf:
     args: tuple[RowFilter, ...]
 
 
-RowFilter = AllOf | AnyOf | ColumnRanges | ElementRanges | KeysWith | AlwaysTrue | AlwaysFalse
+RowFilter = (
+    AllOf | AnyOf | ColumnRanges | ElementRanges | EntryRows | KeysWith | AlwaysTrue | AlwaysFalse
+)
 
 
 def rows_where(expr: BoundExpr, *, negated: bool = False) -> RowFilter:
@@ -93,6 +111,10 @@ def rows_where(expr: BoundExpr, *, negated: bool = False) -> RowFilter:
             return AlwaysTrue() if expr.value is (not negated) else AlwaysFalse()
         case ElementCondition() if not negated:
             return _some_element(expr.field_id, rows_where(expr.element))
+        case EntryCondition() if not negated:
+            entry = rows_where(expr.entry)
+            is_known = not isinstance(entry, AlwaysTrue | AlwaysFalse)
+            return EntryRows(field_id=expr.field_id, entry=entry) if is_known else entry
         case TextCondition() if negated:
             return rows_where(expr.condition, negated=True)
         case TextCondition():
@@ -142,7 +164,7 @@ def _with_words(field_id: int, pattern: TextPattern) -> RowFilter:
     ranges, part = words_of_pattern(pattern)
     filters: list[RowFilter] = [ElementRanges(field_id=field_id, ranges=one) for one in ranges]
     if part is not None:
-        filters.append(KeysWith(field_id=field_id, part=part.text, at_end=part.at_end))
+        filters.append(KeysWith(field_id=field_id, part=part))
     return all_of(filters)
 
 

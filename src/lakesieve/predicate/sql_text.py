@@ -17,6 +17,7 @@ from lakesieve.predicate.row_filter import (
     AlwaysTrue,
     ColumnRanges,
     ElementRanges,
+    EntryRows,
     KeysWith,
     RowFilter,
 )
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from lakesieve.predicate.bind import ColumnType
-    from lakesieve.sieve import Code, Interval
+    from lakesieve.sieve import Code, Interval, WordPart
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 # a call of one function, with at most one level of calls in it, or the value of one entry of a map;
@@ -119,12 +120,13 @@ class _Printer:
                 return _any(self._alternatives(name, rows.ranges, column), inside)
             case ElementRanges():
                 return self._of_many(rows)
+            case EntryRows():
+                return self._of_entry(rows)
             case KeysWith():
                 name, column = self._columns[rows.field_id]
                 _, source = source_of_many(name) or ("", name)
-                part = literal_sql(rows.part, column)
-                condition = "endswith" if rows.at_end else "contains"
-                return f"exists(words({source}), {_ELEMENT} -> {condition}({_ELEMENT}, {part}))"
+                condition = _has_part(rows.part, literal_sql(rows.part.text, column))
+                return f"exists(words({source}), {_ELEMENT} -> {condition})"
             case AllOf():
                 return " AND ".join(self.text(arg, inside=True) for arg in rows.args)
         parts = [self.text(arg) for arg in rows.args]
@@ -139,6 +141,18 @@ class _Printer:
         # Spark has no function that returns words, but people understand it
         source = f"words({source})" if what == "words" else source
         return f"exists({source}, {_ELEMENT} -> {condition})"
+
+    def _of_entry(self, rows: EntryRows) -> str:
+        """Return a condition that an entry of a map meets."""
+        name, column = self._columns[rows.field_id]
+        # the column of the keys has this name
+        source = name.removeprefix("map_keys(").removesuffix(")")
+        columns = {rows.field_id: (f"{_ELEMENT}.key", column)}
+        if column.entry_value is not None:
+            value = column.entry_value
+            columns[value.field_id] = (f"{_ELEMENT}.value", value)
+        condition = _Printer(columns, self._shown).text(rows.entry)
+        return f"exists(map_entries({source}), {_ELEMENT} -> {condition})"
 
     def _alternatives(self, name: str, ranges: Ranges, column: ColumnType) -> list[str]:
         """Return conditions of which one must be true."""
@@ -178,6 +192,15 @@ def _listed(
 
 def _left_out(count: int) -> list[str]:
     return [f"... {count:,} more"] if count else []
+
+
+def _has_part(part: WordPart, text: str) -> str:
+    """Return the condition that a word has a part, whose text is a literal."""
+    word = f"lower({_ELEMENT})" if part.is_folded else _ELEMENT
+    if part.at_start and part.at_end:
+        return f"{word} = {text}"
+    function = "startswith" if part.at_start else "endswith" if part.at_end else "contains"
+    return f"{function}({word}, {text})"
 
 
 def _any(parts: Sequence[str], inside: bool) -> str:

@@ -7,7 +7,6 @@ text. A word at an open end of a part may be the beginning, the end or the middl
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -21,7 +20,7 @@ from lakesieve.predicate.expression import (
     TextPattern,
 )
 from lakesieve.predicate.ranges import Ranges
-from lakesieve.sieve import LONGEST_WORD, is_of_word, split_words
+from lakesieve.sieve import LONGEST_WORD, WordPart, is_of_word, split_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
 _MOST_WORDS = 8
 # patterns of one condition, such as the values of a list
 _MOST_PATTERNS = 64
+_ASCII = re.compile(rb"[\x00-\x7f]+")
 
 
 def patterns_of(condition: Expr) -> tuple[TextPattern, ...]:
@@ -75,14 +75,6 @@ def _whole(value: Literal) -> TextPattern | None:
     return TextPattern(parts=(text,), begins=True, ends=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WordPart:
-    """Bytes that some word contains, or ends with."""
-
-    text: bytes
-    at_end: bool
-
-
 def words_of_pattern(pattern: TextPattern) -> tuple[list[Ranges], WordPart | None]:
     """Return which words every text with a pattern has.
 
@@ -94,6 +86,8 @@ def words_of_pattern(pattern: TextPattern) -> tuple[list[Ranges], WordPart | Non
         of a word that the text has, if it is worth the search.
     """
     words = sorted(_limited_words(pattern), key=lambda one: (-len(one[0]), one[1]))
+    if pattern.is_folded:
+        return [], _folded_part(words)
     ranges = [
         Ranges.prefix(word) if is_open_right else Ranges.points([word])
         for word, is_open_left, is_open_right in words
@@ -105,6 +99,25 @@ def words_of_pattern(pattern: TextPattern) -> tuple[list[Ranges], WordPart | Non
         # a longer word is cut, so it need not end with these bytes
         part = WordPart(text=word, at_end=not is_open_right and len(word) < LONGEST_WORD)
     return ranges[:_MOST_WORDS], part
+
+
+def _folded_part(words: list[tuple[bytes, bool, bool]]) -> WordPart | None:
+    """Return the longest part of words in lower case, in one case of which the words are unknown.
+
+    The lower case of characters beyond ASCII depends on the language and on versions. So only the
+    runs of ASCII characters count.
+    """
+    parts = [
+        WordPart(
+            text=run[0],
+            at_start=run.start() == 0 and not is_open_left,
+            at_end=run.end() == len(word) < LONGEST_WORD and not is_open_right,
+            is_folded=True,
+        )
+        for word, is_open_left, is_open_right in words
+        for run in _ASCII.finditer(word)
+    ]
+    return max(parts, key=lambda part: len(part.text), default=None)
 
 
 def _limited_words(pattern: TextPattern) -> Iterator[tuple[bytes, bool, bool]]:

@@ -54,7 +54,7 @@ from lakesieve.sieve.separators import with_gaps
 from lakesieve.sieve.shared_prefixes import MAX_PREFIX_BYTES, SharedPrefixes
 from lakesieve.sieve.text import TextCode
 from lakesieve.sieve.trade_off_curve import TradeOff
-from lakesieve.sieve.words import LONGEST_WORD, is_of_word, split_words
+from lakesieve.sieve.words import LONGEST_WORD, WordPart, is_of_word, split_words
 
 __all__ = [
     "ABSENT_HITS",
@@ -79,6 +79,7 @@ __all__ = [
     "SharedPrefixes",
     "TextCode",
     "TradeOff",
+    "WordPart",
     "blocks_of_pairs",
     "build_blocks",
     "build_budgeted",

@@ -16,6 +16,7 @@ from lakesieve.sieve.words import LONGEST_WORD
 if TYPE_CHECKING:
     from lakesieve.sieve.blocks import Blocks
     from lakesieve.sieve.range_set import RangeSet
+    from lakesieve.sieve.words import WordPart
 
 # reading one key by its index costs as much as reading this many keys at once
 _SCALAR_COST = 16
@@ -211,8 +212,8 @@ def _search_bytes(
     return np.searchsorted(blocks.keys.to_numpy(zero_copy_only=False), targets, side=side)
 
 
-def lookup_words(blocks: Blocks, part: bytes, *, at_end: bool) -> np.ndarray:
-    """Return the units of all keys that contain, or end with, some bytes.
+def lookup_words(blocks: Blocks, part: WordPart) -> np.ndarray:
+    """Return the units of all keys that have a part.
 
     Every key is the separator of a block. Keys of :data:`LONGEST_WORD` bytes may have been cut, so
     they count as if they matched.
@@ -221,9 +222,8 @@ def lookup_words(blocks: Blocks, part: bytes, *, at_end: bool) -> np.ndarray:
         Ascending distinct ordinals, int32.
     """
     keys = blocks.keys
-    matches = pc.ends_with(keys, part) if at_end else pc.match_substring(keys, part)
     may_be_cut = pc.greater_equal(pc.binary_length(keys), LONGEST_WORD)
-    rows = np.flatnonzero(pc.or_(matches, may_be_cut).to_numpy(zero_copy_only=False))
+    rows = np.flatnonzero(pc.or_(part.are_in(keys), may_be_cut).to_numpy(zero_copy_only=False))
     starts = blocks.offsets[rows]
     _, at = slice_indices(starts, blocks.offsets[rows + 1] - starts)
     return distinct(blocks.ordinals[at])

@@ -6,6 +6,8 @@ knows, and it holds for bytes that are no UTF-8. ``docs/spec/format-v1.md`` spec
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,6 +16,55 @@ from lakesieve.sieve.byte_order import binary_array
 
 LONGEST_WORD = 256
 """Longer words are cut to this many bytes."""
+
+
+# By each small letter, the characters beyond ASCII of which it is the beginning in lower case, in
+# the UTF-8 of some language: the sign of Kelvin, and the letter i with various marks.
+_SMALL_BEYOND_ASCII = {
+    "k": ("\u212a",),
+    "i": ("\u0130", "\u00cc", "\u00cd", "\u0128"),
+}
+# Turkish drops this mark behind an I
+_DOT_ABOVE = "\u0307"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WordPart:
+    """Bytes that a word has, at any place or at its ends.
+
+    If it is folded, the bytes are ASCII, and the word in lower case has them, in any language.
+    """
+
+    text: bytes
+    at_start: bool = False
+    at_end: bool = False
+    is_folded: bool = False
+
+    def are_in(self, words: pa.Array) -> pa.Array:
+        """Return which of some words, ``binary``, have the part. If folded, more may be marked."""
+        if not self.is_folded and not self.at_start:
+            has_part = pc.ends_with if self.at_end else pc.match_substring
+            return has_part(words, self.text)
+        letters = map(_of_any_case if self.is_folded else _as_written, self.text.decode("latin-1"))
+        start, end = r"\A" if self.at_start else "", r"\z" if self.at_end else ""
+        # Arrow reads the patterns for binary values byte by byte
+        return pc.match_substring_regex(words, f"(?s){start}{''.join(letters)}{end}")
+
+
+def _as_written(byte: str) -> str:
+    return f"\\x{ord(byte):02x}"
+
+
+def _of_any_case(letter: str) -> str:
+    """Return a pattern for bytes that are a letter in lower case, in some language."""
+    small = letter.lower()
+    others = [
+        "".join(f"\\x{byte:02x}" for byte in other.encode())
+        for other in _SMALL_BEYOND_ASCII.get(small, ())
+    ]
+    one = "|".join([*map(_as_written, dict.fromkeys((small, small.upper()))), *others])
+    dots = "".join(f"\\x{byte:02x}" for byte in _DOT_ABOVE.encode())
+    return f"(?:{one})(?:{dots})*" if small == "i" else f"(?:{one})"
 
 
 def _of_words() -> np.ndarray:

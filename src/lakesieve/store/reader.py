@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from lakesieve.format import SegmentEntry
-    from lakesieve.sieve import Code, Interval
+    from lakesieve.sieve import Code, Interval, WordPart
     from lakesieve.store.cache import BlockCache
     from lakesieve.store.index_store import IndexStore
     from lakesieve.store.snapshot import Snapshot
@@ -127,8 +127,8 @@ class IndexReader:
             }
         return self._units(parts)
 
-    def units_of_words(self, part: bytes, *, at_end: bool) -> dict[str, np.ndarray] | None:
-        """Return the ordinals of all words that contain, or end with, some bytes.
+    def units_of_words(self, part: WordPart) -> dict[str, np.ndarray] | None:
+        """Return the ordinals of all words that have a part.
 
         Every key of the index must be the separator of a block. Row groups with long enough words
         are read one by one, at most :data:`MANY_WORD_GROUPS`.
@@ -147,7 +147,7 @@ class IndexReader:
         by_catalogue: dict[str, list[np.ndarray]] = {}
         for opened, groups in parts:
             for _, blocks in self.loader.row_groups(opened, groups):
-                units = lookup_words(blocks, part, at_end=at_end)
+                units = lookup_words(blocks, part)
                 by_catalogue.setdefault(opened.entry.catalogue, []).append(units)
         return {
             catalogue: distinct(np.concatenate(chunks))
@@ -298,18 +298,18 @@ def segment_points(
         yield at[first:last] + start, offsets, ordinals
 
 
-def _groups_with(opened: OpenedSegment, part: bytes) -> list[int]:
-    """Return the row groups that can have a word with some bytes in it."""
+def _groups_with(opened: OpenedSegment, part: WordPart) -> list[int]:
+    """Return the row groups that can have a word with a part."""
     longest = opened.footer.longest
     if longest is None:
         return list(range(len(opened.firsts)))
-    lengths = np.array(longest)
+    lengths, text = np.array(longest), part.text
     # longer words are cut
-    may_have = lengths >= min(len(part) + 1, LONGEST_WORD)
-    at = bisect.bisect_right(opened.firsts, part) - 1
-    if at >= 0 and part <= opened.footer.max_key:  # type: ignore[operator]
+    may_have = lengths >= min(len(text) + (not part.is_folded), LONGEST_WORD)
+    at = bisect.bisect_right(opened.firsts, text) - 1
+    if at >= 0 and text <= opened.footer.max_key:  # type: ignore[operator]
         # no word is longer than the part, so only the part itself has these bytes
-        may_have[at] |= lengths[at] == len(part)
+        may_have[at] |= lengths[at] == len(text)
     found: list[int] = np.flatnonzero(may_have).tolist()
     return found
 

@@ -2,6 +2,7 @@ package lakesieve.joins;
 
 import java.util.ArrayList;
 import java.util.List;
+import lakesieve.predicate.ProjectedColumns;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.Expression;

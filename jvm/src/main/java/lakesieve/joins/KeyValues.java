@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import lakesieve.predicate.KeyType;
+import lakesieve.predicate.Substitution;
 import lakesieve.spark.Scala;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Attribute;

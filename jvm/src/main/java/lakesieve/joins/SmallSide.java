@@ -2,6 +2,7 @@ package lakesieve.joins;
 
 import java.util.ArrayList;
 import java.util.List;
+import lakesieve.predicate.ProjectedColumns;
 import lakesieve.rule.PlanNodes;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;

@@ -237,6 +237,16 @@ public final class Conditions {
     return tree == null ? null : Map.of("expr", Map.of("tree", tree, "text", text(whole)));
   }
 
+  /** Return the condition that one of many parts meets a condition, or null if one is null. */
+  static Map<String, Object> some(
+      String op, List<Object> tree, String text, Map<String, Object> ofOne) {
+    if (tree == null || ofOne == null) return null;
+    Map<String, Object> condition = condition(op);
+    condition.put("expr", Map.of("tree", tree, "text", text));
+    condition.put("arg", ofOne);
+    return condition;
+  }
+
   private static Map<String, Object> typed(String op, Map<String, Object> operand, DataType type) {
     KeyType known = KeyType.of(type);
     if (known == null) return null;

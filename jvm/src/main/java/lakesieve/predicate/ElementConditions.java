@@ -40,28 +40,26 @@ final class ElementConditions {
   static Map<String, Object> of(Expression e, LeafColumns columns) {
     if (e instanceof ArrayContains contains) {
       Map<String, Object> equal = equal(contains.left(), contains.right());
-      return any(contains.left(), equal, e, columns);
+      return any(contains.left(), equal, Conditions.text(e), columns);
     }
     if (e instanceof ArraysOverlap overlap) {
       boolean isLiteral = overlap.right() instanceof Literal;
       Expression list = isLiteral ? overlap.left() : overlap.right();
-      return any(list, isIn(list, isLiteral ? overlap.right() : overlap.left()), e, columns);
+      Map<String, Object> in = isIn(list, isLiteral ? overlap.right() : overlap.left());
+      return any(list, in, Conditions.text(e), columns);
     }
     ArrayExists exists = (ArrayExists) e;
-    return any(exists.argument(), bodyOf(exists.function()), e, columns);
+    return any(exists.argument(), bodyOf(exists.function()), Conditions.text(e), columns);
   }
 
-  private static Map<String, Object> any(
-      Expression list, Map<String, Object> element, Expression whole, LeafColumns columns) {
+  /** Return the condition that some element meets a condition, or null if the protocol has none. */
+  static Map<String, Object> any(
+      Expression list, Map<String, Object> element, String text, LeafColumns columns) {
     List<Object> tree =
         list instanceof MapKeys keys
             ? MapEntries.tree(keys.child(), columns)
             : columns.tree("elements", list);
-    if (tree == null || element == null) return null;
-    Map<String, Object> condition = Conditions.condition("any");
-    condition.put("expr", Map.of("tree", tree, "text", Conditions.text(whole)));
-    condition.put("arg", element);
-    return condition;
+    return Conditions.some("any", tree, text, element);
   }
 
   private static Map<String, Object> equal(Expression list, Expression value) {
@@ -86,7 +84,7 @@ final class ElementConditions {
     List<?> arguments = Scala.list(lambda.arguments());
     if (arguments.size() != 1) return null;
     if (!(arguments.get(0) instanceof NamedLambdaVariable variable)) return null;
-    return Conditions.of(lambda.function(), LeafColumns.ofVariable(variable, VALUE));
+    return Conditions.of(lambda.function(), LeafColumns.ofParts(Map.of(variable.exprId(), VALUE)));
   }
 
   private static DataType elementType(Expression list) {

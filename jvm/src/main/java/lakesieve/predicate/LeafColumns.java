@@ -13,6 +13,7 @@ import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GetStructField;
 import org.apache.spark.sql.catalyst.expressions.KnownFloatingPointNormalized;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.NamedLambdaVariable;
 import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -29,10 +30,17 @@ import org.apache.spark.sql.types.StructType;
  */
 public final class LeafColumns {
   private final Map<ExprId, String> names = new HashMap<>();
+  // the parts of lists and maps may have any name in the plan
+  private final Map<ExprId, String> parts;
 
   /** Create the columns from the output attributes of a leaf. */
   public LeafColumns(Iterable<? extends Attribute> output) {
+    this(Map.of());
     for (Attribute attribute : output) names.put(attribute.exprId(), attribute.name());
+  }
+
+  private LeafColumns(Map<ExprId, String> parts) {
+    this.parts = parts;
   }
 
   /** Return the columns of a leaf. */
@@ -40,11 +48,9 @@ public final class LeafColumns {
     return new LeafColumns(Scala.list(leaf.output()));
   }
 
-  /** Return the variable of a lambda function as the only column, which has this name. */
-  static LeafColumns ofVariable(NamedLambdaVariable variable, String name) {
-    LeafColumns columns = new LeafColumns(List.of());
-    columns.names.put(variable.exprId(), name);
-    return columns;
+  /** Return the variables or columns that stand for parts of a list or map, with these names. */
+  static LeafColumns ofParts(Map<ExprId, String> parts) {
+    return new LeafColumns(parts);
   }
 
   /**
@@ -58,14 +64,13 @@ public final class LeafColumns {
 
   /** Return the names from a column down to a field, or null for any other expression. */
   List<String> field(Expression e) {
+    boolean isNamed = e instanceof AttributeReference || e instanceof NamedLambdaVariable;
+    String part = isNamed ? parts.get(((NamedExpression) e).exprId()) : null;
+    if (part != null) return List.of(part);
     if (e instanceof AttributeReference attribute) {
       String name = names.get(attribute.exprId());
       // Spark gives a column the name that the query wrote, in the query's upper and lower case
       return attribute.name().equalsIgnoreCase(name) ? List.of(name) : null;
-    }
-    if (e instanceof NamedLambdaVariable variable) {
-      String name = names.get(variable.exprId());
-      return name == null ? null : List.of(name);
     }
     if (e instanceof GetStructField field) {
       List<String> parent = field(field.child());

@@ -16,7 +16,18 @@ import org.apache.spark.sql.types.MapType;
  * <p>The value is null in a row whose map lacks the key, in every mode of Spark.
  */
 final class MapEntries {
+  /** The names of the key and the value of an entry in a condition on it. */
+  static final String KEY = "key";
+
+  static final String VALUE = "value";
+
   private MapEntries() {}
+
+  /** Return the condition that some entry meets a condition, or null if the protocol has none. */
+  static Map<String, Object> someEntry(
+      Expression map, Map<String, Object> entry, String text, LeafColumns columns) {
+    return Conditions.some("entry", tree(map, columns), text, entry);
+  }
 
   /** Return the tree of the entries of a map, or null for any expression but a column or field. */
   static List<Object> tree(Expression map, LeafColumns columns) {

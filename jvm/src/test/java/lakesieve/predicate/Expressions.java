@@ -13,11 +13,11 @@ import org.apache.spark.sql.types.Metadata;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** Catalyst's expressions, made without a session. */
-final class Expressions {
+public final class Expressions {
   private Expressions() {}
 
   /** A column of a leaf. */
-  static AttributeReference column(String name, DataType type) {
+  public static AttributeReference column(String name, DataType type) {
     return new AttributeReference(
         name, type, true, Metadata.empty(), NamedExpression.newExprId(), Scala.seq(List.of()));
   }

@@ -15,9 +15,13 @@ import java.util.Map;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Contains;
 import org.apache.spark.sql.catalyst.expressions.EndsWith;
+import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Like;
 import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.Lower;
+import org.apache.spark.sql.catalyst.expressions.RLike;
+import org.apache.spark.sql.catalyst.expressions.StartsWith;
 import org.apache.spark.sql.catalyst.expressions.Upper;
 import org.apache.spark.sql.types.DataTypes;
 import org.junit.jupiter.api.Test;
@@ -52,6 +56,13 @@ class TextConditionsTest {
             .toList());
     condition.put("begins", begins);
     condition.put("ends", ends);
+    condition.put("folded", false);
+    return condition;
+  }
+
+  private static Map<String, Object> folded(boolean begins, boolean ends, String... parts) {
+    Map<String, Object> condition = expected(begins, ends, parts);
+    condition.put("folded", true);
     return condition;
   }
 
@@ -81,6 +92,31 @@ class TextConditionsTest {
     assertEquals(expected(true, false, "\\a"), json(new Like(TEXT, constant("\\a%"), '!')));
   }
 
+  /** The lower case of a column has the parts; the planner does not know them of comparisons. */
+  @Test
+  void lowerCase() {
+    Expression lower = new Lower(TEXT);
+    assertEquals(folded(false, false, "a"), json(new Contains(lower, constant("a"))));
+    assertEquals(folded(true, false, "a"), json(new StartsWith(lower, constant("a"))));
+    assertEquals(folded(true, true, "a"), json(new EqualTo(lower, constant("a"))));
+    assertEquals(folded(false, false, "a"), json(new Like(lower, constant("%a%"), '\\')));
+    assertEquals(null, json(new StartsWith(TEXT, constant("a"))));
+    assertEquals(null, json(new EqualTo(TEXT, constant("a"))));
+  }
+
+  /** The planner reads regular expressions itself. */
+  @Test
+  void regularExpressions() {
+    Map<String, Object> condition = new HashMap<>(Map.of("op", "matches", "otherwise", OTHERWISE));
+    condition.put("col", List.of("s"));
+    condition.put("regex", Base64.getEncoder().encodeToString("a|b".getBytes()));
+    condition.put("folded", false);
+    assertEquals(condition, json(new RLike(TEXT, constant("a|b"))));
+    condition.put("folded", true);
+    assertEquals(condition, json(new RLike(new Lower(TEXT), constant("a|b"))));
+    assertEquals(null, json(new RLike(TEXT, TEXT)));
+  }
+
   /** Patterns without parts, texts that are no columns, and odd patterns have no condition. */
   @Test
   void otherForms() {
@@ -94,6 +130,8 @@ class TextConditionsTest {
             new Contains(TEXT, constant("")),
             new Contains(TEXT, literal(null, DataTypes.StringType)),
             new Contains(new Upper(TEXT), constant("A")),
+            new Contains(new Lower(new Upper(TEXT)), constant("A")),
+            new Lower(TEXT),
             new Contains(BYTES, literal(new byte[] {1}, DataTypes.BinaryType)),
             new Contains(column("s", DataTypes.StringType), constant("a")),
             new Upper(TEXT))) {

@@ -1,4 +1,4 @@
-package lakesieve.joins;
+package lakesieve.predicate;
 
 import java.util.HashMap;
 import java.util.Map;
@@ -10,11 +10,12 @@ import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 
 /** The columns of a projection, with the expressions that compute them. */
-final class ProjectedColumns {
+public final class ProjectedColumns {
   private final Map<ExprId, Expression> aliases = new HashMap<>();
   private final Substitution others = new Substitution(aliases);
 
-  ProjectedColumns(Project project) {
+  /** Create the columns of a projection. */
+  public ProjectedColumns(Project project) {
     for (NamedExpression column : Scala.list(project.projectList())) {
       if (column instanceof Alias alias) aliases.put(alias.exprId(), alias.child());
     }
@@ -24,7 +25,7 @@ final class ProjectedColumns {
    * Return an expression above the projection in terms of the columns below it, or null if its
    * value may differ there.
    */
-  Expression below(Expression above) {
+  public Expression below(Expression above) {
     if (aliases.isEmpty()) return above;
     Expression below = above.transform(others);
     return below.deterministic() ? below : null;

@@ -1,4 +1,4 @@
-package lakesieve.joins;
+package lakesieve.predicate;
 
 import java.util.Map;
 import lakesieve.spark.TreeReplacement;
@@ -7,9 +7,9 @@ import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 
 /** Replaces attributes by other expressions. */
-final class Substitution extends TreeReplacement<Expression> {
+public final class Substitution extends TreeReplacement<Expression> {
   /** Create the substitution from the other expressions by the ids of the attributes. */
-  Substitution(Map<ExprId, Expression> others) {
+  public Substitution(Map<ExprId, Expression> others) {
     super(e -> e instanceof AttributeReference attribute ? others.get(attribute.exprId()) : null);
   }
 }
