@@ -169,13 +169,16 @@ def test_bytes_that_lie_are_refused(keys: st.SearchStrategy[Any], data: st.DataO
 
 
 @given(st.dictionaries(texts, sets, min_size=1, max_size=12), st.integers(1, 4))
-def test_the_longest_separators_are_known(blocks: Sets, group: int) -> None:
-    """The footer has the length of the longest separator of each row group."""
+def test_the_letters_of_separators_are_known(blocks: Sets, group: int) -> None:
+    """The footer has the longest length and all bytes of the separators of each row group."""
     data, entry = _encode(blocks, group)
-    footer = decode_footer(data[len(data) - entry.footer_length :], entry)
-    lengths = [len(key) for key in sorted(blocks)]
-    expected = [max(lengths[at : at + group]) for at in range(0, len(lengths), group)]
-    assert footer.longest == tuple(expected)
+    letters = decode_footer(data[len(data) - entry.footer_length :], entry).letters
+    assert letters is not None
+    keys = sorted(blocks)
+    groups = [keys[at : at + group] for at in range(0, len(keys), group)]
+    assert letters.longest.tolist() == [max(map(len, each)) for each in groups]
+    found = [set(np.flatnonzero(occurs).tolist()) for occurs in letters.occurs]
+    assert found == [set(b"".join(each)) for each in groups]
 
 
 @pytest.mark.parametrize("keys", [codes, texts], ids=["int64", "bytes"])

@@ -153,3 +153,16 @@ def test_a_whole_word_of_a_large_index(monkeypatch: pytest.MonkeyPatch) -> None:
     assert folded is not None
     assert set(index.paths().filter(pa.array(folded.keep)).to_pylist()) == {"0-3"}
     assert index.may_contain(WordPart(text=b"word4")) is None
+
+
+def test_a_word_of_other_letters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Row groups whose words lack a letter of the part are not read."""
+    pairs = [(f"{n:06x}".encode(), n % FILES) for n in range(10, 200)]
+    index = _index(_store([*pairs, (b"deadlock", 1), ("Key".encode(), 2)]))
+    monkeypatch.setattr("lakesieve.store.reader.MANY_WORD_GROUPS", 3)
+    assert _kept(index, b"adlo", at_end=False) == {"0-1"}
+    assert _kept(index, b"lock", at_end=True) == {"0-1"}
+    assert index.may_contain(WordPart(text=b"00")) is None
+    folded = index.may_contain(WordPart(text=b"key", is_folded=True))
+    assert folded is not None
+    assert set(index.paths().filter(pa.array(folded.keep)).to_pylist()) == {"0-2"}

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError, corrupt
 from lakesieve.format.documents import FORMAT_VERSION, check_version
@@ -26,6 +25,7 @@ from lakesieve.format.groups import (
     decode_group,
     encode_group,
 )
+from lakesieve.format.letters import GroupLetters, letters_from_json, letters_to_json
 from lakesieve.format.sets import MAX_ORDINALS
 from lakesieve.format.streams import StreamError, StreamWriter, compressed, decompressed
 from lakesieve.sieve import MAX_PREFIX_BYTES, SharedPrefixes, TextCode
@@ -67,7 +67,7 @@ class SegmentFooter:
         bytewise: Whether its separators are byte strings.
         text: The text code of its separators, if they have one.
         max_key: The last code that it covers.
-        longest: Bytes of the longest separator of each row group, if the footer has them.
+        letters: What its separators of bytes are made of, if the footer says so.
         ends: The keys at both ends, if the footer has them.
     """
 
@@ -78,7 +78,7 @@ class SegmentFooter:
     text: TextCode | None
     max_key: Code
     groups: tuple[RowGroup, ...]
-    longest: tuple[int, ...] | None
+    letters: GroupLetters | None
     ends: EndKeys | None
 
 
@@ -137,19 +137,10 @@ def _footer(blocks: Blocks, unit_count: int, catalogue: str, groups: list[list[A
         "text": None if blocks.text is None else _text_to_json(blocks.text),
         "max_key": code_to_json(blocks.max_key),
         "groups": groups,
-        **_longest_to_json(blocks, groups),
+        **letters_to_json(blocks, [group[-1] for group in groups]),
         **ends_to_json(blocks),
     }
     return json.dumps(document, separators=(",", ":")).encode()
-
-
-def _longest_to_json(blocks: Blocks, groups: list[list[Any]]) -> dict[str, Any]:
-    """Return the field of the footer that tells how long separators of bytes are."""
-    if blocks.keys.type != pa.binary():
-        return {}
-    lengths = pc.binary_length(blocks.keys).to_numpy()
-    starts = np.cumsum([0, *(group[-1] for group in groups[:-1])])
-    return {"longest": np.maximum.reduceat(lengths, starts).tolist()}
 
 
 def _slices(
@@ -250,7 +241,7 @@ def decode_footer(data: bytes, entry: SegmentEntry) -> SegmentFooter:
             text=_text_from_json(document["text"]),
             max_key=code_from_json(document["max_key"]),
             groups=groups,
-            longest=_longest(document.get("longest"), groups),
+            letters=letters_from_json(document, len(groups)),
             ends=ends_from_json(document.get("ends"), entry),
         )
     except LakesieveError:
@@ -278,15 +269,6 @@ def _row_group(document: Any) -> RowGroup:
     return RowGroup(
         first_key=code_from_json(first), start=start, length=length, crc32=crc32, blocks=blocks
     )
-
-
-def _longest(document: Any, groups: Sequence[RowGroup]) -> tuple[int, ...] | None:
-    if document is None:
-        return None
-    longest = tuple(map(_count, document))
-    if len(longest) != len(groups) or max(longest) > LONGEST_SEPARATOR:
-        raise ValueError("its longest separators are not those of its row groups")
-    return longest
 
 
 def _count(value: Any) -> int:

@@ -6,7 +6,7 @@ from lakesieve.defaults import ABSENT_HITS
 from lakesieve.sieve.blocks import Blocks
 from lakesieve.sieve.budget import Budget, build_budgeted, trade_offs
 from lakesieve.sieve.build import BlockBuilder, blocks_of_pairs, build_blocks
-from lakesieve.sieve.byte_order import front_coded, front_decoded, prefix_ends
+from lakesieve.sieve.byte_order import byte_views, front_coded, front_decoded, prefix_ends
 from lakesieve.sieve.composite import (
     MAX_COLUMNS,
     VALUES,
@@ -83,6 +83,7 @@ __all__ = [
     "blocks_of_pairs",
     "build_blocks",
     "build_budgeted",
+    "byte_views",
     "bytewise_code",
     "chosen_units",
     "code_order",

@@ -50,6 +50,22 @@ class WordPart:
         # Arrow reads the patterns for binary values byte by byte
         return pc.match_substring_regex(words, f"(?s){start}{''.join(letters)}{end}")
 
+    def may_be_in(self, occurs: np.ndarray) -> np.ndarray:
+        """Return which of some groups of words can have a word with the part.
+
+        Args:
+            occurs: For each group and each of the 256 bytes, whether a word has the byte.
+        """
+        may_be = np.ones(len(occurs), bool)
+        for byte in set(self.text):
+            sources = [byte]
+            if self.is_folded:
+                letter = chr(byte).lower()
+                # characters beyond ASCII may be letters in lower case
+                sources = [ord(letter), ord(letter.upper()), *range(128, 256)]
+            may_be &= occurs[:, sources].any(axis=1)
+        return may_be
+
 
 def _as_written(byte: str) -> str:
     return f"\\x{ord(byte):02x}"

@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from lakesieve.errors import corrupt
 from lakesieve.sieve import (
-    LONGEST_WORD,
     RangeSet,
     bytewise_code,
     distinct,
@@ -25,6 +24,7 @@ from lakesieve.sieve import (
     row_groups_of,
 )
 from lakesieve.store.segment_loader import OpenedSegment, SegmentLoader
+from lakesieve.store.word_groups import groups_with_part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -130,18 +130,18 @@ class IndexReader:
     def units_of_words(self, part: WordPart) -> dict[str, np.ndarray] | None:
         """Return the ordinals of all words that have a part.
 
-        Every key of the index must be the separator of a block. Row groups with long enough words
+        Every key of the index must be the separator of a block. Row groups that can have such words
         are read one by one, at most :data:`MANY_WORD_GROUPS`.
 
         Returns:
-            The ordinals by catalogue, or ``None`` if more row groups have such words.
+            The ordinals by catalogue, or ``None`` if more row groups can have such words.
         """
         parts: list[tuple[OpenedSegment, list[int]]] = []
         for entry in (entry for row in self._rows for entry in row.entries):
             opened = self.loader.segment(entry)
             if not opened.footer.bytewise:
                 raise corrupt(entry.path, "its keys are not whole words")
-            parts.append((opened, _groups_with(opened, part)))
+            parts.append((opened, groups_with_part(opened, part)))
         if sum(len(groups) for _, groups in parts) > MANY_WORD_GROUPS:
             return None
         by_catalogue: dict[str, list[np.ndarray]] = {}
@@ -296,22 +296,6 @@ def segment_points(
         else:
             offsets, ordinals = lookup_codes(blocks, codes[first:last])
         yield at[first:last] + start, offsets, ordinals
-
-
-def _groups_with(opened: OpenedSegment, part: WordPart) -> list[int]:
-    """Return the row groups that can have a word with a part."""
-    longest = opened.footer.longest
-    if longest is None:
-        return list(range(len(opened.firsts)))
-    lengths, text = np.array(longest), part.text
-    # longer words are cut
-    may_have = lengths >= min(len(text) + (not part.is_folded), LONGEST_WORD)
-    at = bisect.bisect_right(opened.firsts, text) - 1
-    if at >= 0 and text <= opened.footer.max_key:  # type: ignore[operator]
-        # no word is longer than the part, so only the part itself has these bytes
-        may_have[at] |= lengths[at] == len(text)
-    found: list[int] = np.flatnonzero(may_have).tolist()
-    return found
 
 
 def _merged(

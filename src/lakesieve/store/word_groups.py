@@ -1,0 +1,35 @@
+"""Choose the row groups of an index of words that a search for a part of a word reads."""
+
+from __future__ import annotations
+
+import bisect
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lakesieve.sieve import LONGEST_WORD
+
+if TYPE_CHECKING:
+    from lakesieve.sieve import WordPart
+    from lakesieve.store.segment_loader import OpenedSegment
+
+
+def groups_with_part(opened: OpenedSegment, part: WordPart) -> list[int]:
+    """Return the row groups of a segment that can have a word with a part.
+
+    Identifiers make up most words of a log. They have few different characters, and mostly the same
+    length. So other words, and whole identifiers, are searched in few row groups.
+    """
+    letters, text = opened.footer.letters, part.text
+    if letters is None:
+        return list(range(len(opened.firsts)))
+    is_longer = letters.longest >= len(text) + (not part.is_folded)
+    at = bisect.bisect_right(opened.firsts, text) - 1
+    if at >= 0 and text <= opened.footer.max_key:  # type: ignore[operator]
+        # no word is longer than the part, so only the part itself has these bytes
+        is_longer[at] |= letters.longest[at] == len(text)
+    is_cut = letters.longest >= LONGEST_WORD
+    found: list[int] = np.flatnonzero(
+        is_cut | (is_longer & part.may_be_in(letters.occurs))
+    ).tolist()
+    return found
