@@ -15,9 +15,10 @@ import pyarrow.compute as pc
 from lakesieve.defaults import COMPACTION
 from lakesieve.errors import ErrorKind, InvalidInputError, corrupt
 from lakesieve.format import catalogue_id
-from lakesieve.sieve import KnownKeys, merge_streams, successor
+from lakesieve.sieve import KnownKeys, blocks_of_pairs, merge_streams, successor
 from lakesieve.store.cache import BlockCache
 from lakesieve.store.known_keys import known_keys
+from lakesieve.store.reader import segment_points
 from lakesieve.store.segment_loader import SegmentLoader
 from lakesieve.store.snapshot import Changes
 from lakesieve.store.staging import stage_catalogue, stage_segment
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from lakesieve.store.snapshot import Snapshot
 
 SEGMENT_ORDINALS = 2_000_000
+
+# pairs of keys and units from which blocks are built anew; with more, blocks are merged
+_LISTED_PAIRS = 1 << 22
 
 # Weight of the number of segments against the bytes of a merge. With 5, a byte is rewritten least
 # often over a million refreshes (docs/scale.md). A smaller weight merges the newest segments too
@@ -129,7 +133,10 @@ def compaction_changes(
         for entry, new in zip(chosen, numbers, strict=True)
     }
     whole = snapshot.definition.has_whole_keys
-    merged = _merged_blocks(loader, segments, by_catalogue, segment_ordinals, whole=whole)
+    absent_hits = snapshot.definition.absent_hits
+    merged = _merged_blocks(
+        loader, segments, by_catalogue, segment_ordinals, absent_hits=absent_hits, whole=whole
+    )
     unit_count, catalogue = int(firsts[-1]), catalogue_id(files.column("path"))
     staged = [
         stage_segment(store.storage, blocks, unit_count=unit_count, catalogue=catalogue)
@@ -203,6 +210,7 @@ def _merged_blocks(
     ordinals: Mapping[str, np.ndarray],
     max_ordinals: int,
     *,
+    absent_hits: float,
     whole: bool,
 ) -> Iterator[Blocks]:
     """Yield the merged blocks of segments, with the new ordinals of their catalogues."""
@@ -210,6 +218,12 @@ def _merged_blocks(
     # a promoted column has keys of both physical types, and a segment holds only one of them
     for physical in ("int64", "bytes"):
         mine = [segment for segment in opened if segment.physical == physical]
+        pairs = _listed_pairs(loader, mine, ordinals)
+        if pairs is not None:
+            yield from blocks_of_pairs(
+                *pairs, max_pairs=max_ordinals, absent_hits=absent_hits, whole=whole
+            )
+            continue
         known = KnownKeys.joined(
             known_keys(loader, segment.entry, ordinals[segment.entry.catalogue] >= 0)
             for segment in mine
@@ -226,6 +240,33 @@ def _merged_blocks(
             # the bound of byte strings is above all keys already
             end = high if isinstance(high, bytes) else high + 1
             yield replace(blocks, ends=known.within(low, end))
+
+
+def _listed_pairs(
+    loader: SegmentLoader, opened: Sequence[OpenedSegment], ordinals: Mapping[str, np.ndarray]
+) -> tuple[pa.Array, np.ndarray] | None:
+    """Return the pairs of keys and new ordinals of exact segments that list all of their keys.
+
+    Blocks that are built of these pairs are exact again. The result is ``None`` for other segments,
+    and for very many pairs.
+    """
+    keys: list[pa.Array] = []
+    units = [np.zeros(0, np.int32)]
+    left = _LISTED_PAIRS
+    for segment in opened:
+        ends, new = segment.footer.ends, ordinals[segment.entry.catalogue]
+        if ends is None or not (ends.is_exact and ends.is_complete):
+            return None
+        left -= len(ends.first) * len(new)
+        if left < 0:
+            return None
+        listed = pa.array(ends.first, pa.int64() if segment.physical == "int64" else pa.binary())
+        points = segment_points(loader, segment.entry, listed, 0, len(listed))
+        for at, offsets, old in points:
+            moved = new[old]
+            keys.append(listed.take(pa.array(np.repeat(at, np.diff(offsets))[moved >= 0])))
+            units.append(moved[moved >= 0].astype(np.int32))
+    return (pa.concat_arrays(keys), np.concatenate(units)) if keys else None
 
 
 def _chains(opened: Sequence[OpenedSegment]) -> list[list[OpenedSegment]]:

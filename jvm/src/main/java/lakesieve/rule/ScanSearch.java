@@ -57,17 +57,17 @@ public final class ScanSearch {
      *
      * @param conditions those right above the node
      * @param top the topmost of the filters and projections right above the node, or null
-     * @param first the rows of the node that the plan above needs, or null for all
+     * @param needed the rows of the node that the plan above needs, or null for all
      */
     void visit(
-        LogicalPlan n, List<Expression> conditions, LogicalPlan top, FirstRows first, int depth) {
+        LogicalPlan n, List<Expression> conditions, LogicalPlan top, NeededRows needed, int depth) {
       if (depth > DEEPEST_PLAN) throw new IllegalStateException("plan deeper than " + DEEPEST_PLAN);
       LogicalPlan chain = top == null ? n : top;
       for (ScanAdapter adapter : adapters) {
         Object scan = adapter.scan(n);
         if (scan == null) continue;
         FoundScan f = add(scan, n, chain, adapter, conditions);
-        f.firstRows = f.occursOnce() && first != null ? first.described(n) : null;
+        f.setNeeded(f.occursOnce() ? needed : null);
         return;
       }
       for (LogicalPlan subquery : Scala.list(n.subqueries())) {
@@ -80,7 +80,7 @@ public final class ScanSearch {
         below.add(filter.condition());
       }
       for (LogicalPlan child : Scala.list(n.children())) {
-        visit(child, below, passes ? chain : null, FirstRows.below(n, first), depth + 1);
+        visit(child, below, passes ? chain : null, NeededRows.below(n, needed), depth + 1);
       }
     }
 
