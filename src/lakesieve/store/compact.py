@@ -26,7 +26,7 @@ from lakesieve.store.staging import stage_catalogue, stage_segment
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from lakesieve.format import SegmentEntry
+    from lakesieve.format import IndexDefinition, SegmentEntry
     from lakesieve.sieve import Blocks
     from lakesieve.store.index_store import IndexStore
     from lakesieve.store.segment_loader import OpenedSegment
@@ -132,11 +132,7 @@ def compaction_changes(
         entry.id: _new_ordinals(new, loader.first_ordinals(entry), firsts)
         for entry, new in zip(chosen, numbers, strict=True)
     }
-    whole = snapshot.definition.has_whole_keys
-    absent_hits = snapshot.definition.absent_hits
-    merged = _merged_blocks(
-        loader, segments, by_catalogue, segment_ordinals, absent_hits=absent_hits, whole=whole
-    )
+    merged = _merged_blocks(loader, snapshot.definition, segments, by_catalogue, segment_ordinals)
     unit_count, catalogue = int(firsts[-1]), catalogue_id(files.column("path"))
     staged = [
         stage_segment(store.storage, blocks, unit_count=unit_count, catalogue=catalogue)
@@ -206,12 +202,10 @@ def _new_ordinals(files: np.ndarray, before: np.ndarray, after: np.ndarray) -> n
 
 def _merged_blocks(
     loader: SegmentLoader,
+    definition: IndexDefinition,
     segments: Sequence[SegmentEntry],
     ordinals: Mapping[str, np.ndarray],
     max_ordinals: int,
-    *,
-    absent_hits: float,
-    whole: bool,
 ) -> Iterator[Blocks]:
     """Yield the merged blocks of segments, with the new ordinals of their catalogues."""
     opened = [loader.segment(entry) for entry in segments]
@@ -221,7 +215,10 @@ def _merged_blocks(
         pairs = _listed_pairs(loader, mine, ordinals)
         if pairs is not None:
             yield from blocks_of_pairs(
-                *pairs, max_pairs=max_ordinals, absent_hits=absent_hits, whole=whole
+                *pairs,
+                max_pairs=max_ordinals,
+                absent_hits=definition.absent_hits,
+                whole=definition.has_whole_keys,
             )
             continue
         known = KnownKeys.joined(
@@ -233,7 +230,7 @@ def _merged_blocks(
             [_blocks(loader, chain) for chain in chains],
             [ordinals[chain[0].entry.catalogue] for chain in chains],
             max_ordinals=max_ordinals,
-            whole=whole,
+            whole=definition.has_whole_keys,
         )
         for blocks in merged:
             low, high = blocks.bounds

@@ -100,8 +100,8 @@ class DistinctKeysTest {
             named(filtered),
             named(new Add(count(true, key).child(), count(false, key).child())));
     for (NamedExpression each : others) {
-      assertNull(needed(aggregate(List.of(), List.of(each), leaf)), each.toString());
-      assertNull(needed(aggregate(List.of(key), List.of(each), leaf)), each.toString());
+      assertNull(needed(aggregate(List.of(), List.of(each), leaf)), text(each));
+      assertNull(needed(aggregate(List.of(key), List.of(each), leaf)), text(each));
     }
   }
 
@@ -121,7 +121,7 @@ class DistinctKeysTest {
     AttributeReference foreign = column("k", DataTypes.IntegerType);
     List<Expression> others = List.of(foreign, number(1), new InputFileName(), list);
     for (Expression each : others) {
-      assertNull(needed(grouped(List.of(each), leaf)), each.toString());
+      assertNull(needed(grouped(List.of(each), leaf)), text(each));
     }
   }
 
@@ -158,6 +158,11 @@ class DistinctKeysTest {
 
   private static Alias one(AggregateFunction function) {
     return named(function.toAggregateExpression(false, scala.Option.empty()));
+  }
+
+  /** The text of an expression would need functions that these tests do not load. */
+  private static String text(Object e) {
+    return (e instanceof Alias alias ? alias.child() : e).getClass().getSimpleName();
   }
 
   private static Alias named(Expression e) {
