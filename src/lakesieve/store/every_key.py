@@ -40,8 +40,8 @@ def units_with_every_key(
 
     - In an exact segment, every key of a block is in every unit of the block's set. So one complete
       unit of each set is enough.
-    - Where a segment lists all of its keys, each key is looked at by itself. Then a unit of any
-      other such segment is enough, too, although it is in another catalogue.
+    - Where exact segments list all of their keys, each key is looked at by itself. Then a unit of
+      any of these segments is enough, although it is in another catalogue.
     - Of all other segments, all units are chosen.
 
     Args:
@@ -59,14 +59,15 @@ def units_with_every_key(
     left = _MOST_PAIRS
     for entry in segments:
         ends = loader.segment(entry).footer.ends
-        pairs = 0 if ends is None else len(ends.first) * len(complete[entry.catalogue])
-        if ends is not None and ends.is_complete and pairs <= left:
+        if ends is None or not ends.is_exact:
+            search.choose_all(entry.catalogue)
+            continue
+        pairs = len(ends.first) * len(complete[entry.catalogue])
+        if ends.is_complete and pairs <= left:
             listed.append(entry)
             left -= pairs
-        elif ends is not None and ends.is_exact:
-            search.hit_blocks(entry)
         else:
-            search.choose_all(entry.catalogue)
+            search.hit_blocks(entry)
         if search.needs_most:
             return None
     search.hit_keys(listed)
@@ -123,32 +124,20 @@ class _Search:
                 return
 
     def hit_keys(self, entries: Sequence[SegmentEntry]) -> None:
-        """Choose units so that each key of segments that list all of their keys has one."""
+        """Choose units so that each key of exact segments that list all of their keys has one."""
         numbers: dict[Code, int] = {}
         nothing = np.zeros(0, np.int64)
-        keys, units, is_sure = [nothing], [nothing], [np.zeros(0, bool)]
+        keys, units = [nothing], [nothing]
         for entry in entries:
             ends = self._loader.segment(entry).footer.ends
-            assert ends is not None
-            own = np.array([numbers.setdefault(key, len(numbers)) for key in ends.first], np.int64)
+            first = () if ends is None else ends.first
+            own = np.array([numbers.setdefault(key, len(numbers)) for key in first], np.int64)
             kind = pa.binary() if isinstance(entry.key_min, bytes) else pa.int64()
-            listed = pa.array(ends.first, kind)
-            for at, offsets, ordinals in segment_points(
-                self._loader, entry, listed, 0, len(listed)
-            ):
-                sizes = np.diff(offsets)
-                keys.append(np.repeat(own[at], sizes))
+            points = segment_points(self._loader, entry, pa.array(first, kind), 0, len(first))
+            for at, offsets, ordinals in points:
+                keys.append(np.repeat(own[at], np.diff(offsets)))
                 units.append(ordinals + np.int64(self._units[entry.catalogue].start))
-                # a key of another segment is in one unit of its set at least
-                is_sure.append(np.repeat(ends.is_exact | (sizes == 1), sizes))
-        self._hit(len(numbers), *map(np.concatenate, (keys, units, is_sure)))
-
-    def _hit(self, count: int, keys: np.ndarray, units: np.ndarray, is_sure: np.ndarray) -> None:
-        """Choose units so that each key has one, by pairs of a key and a unit."""
-        counts = is_sure & self._complete[units]
-        is_certain = np.bincount(keys[counts], minlength=count) > 0
-        self._chosen[units[~is_certain[keys]]] = True
-        keys, units = keys[counts], units[counts]
-        units = units[np.argsort(keys, kind="stable")]
-        offsets = np.cumsum([0, *np.bincount(keys, minlength=count)])
-        self._chosen = hitting_units(offsets, units, self._complete, self._chosen)
+        of_key = np.concatenate(keys)
+        held = np.concatenate(units)[np.argsort(of_key, kind="stable")]
+        offsets = np.cumsum([0, *np.bincount(of_key, minlength=len(numbers))])
+        self._chosen = hitting_units(offsets, held, self._complete, self._chosen)
