@@ -19,7 +19,7 @@ TESTS_4.0 := extension/test_statements extension/test_thrift rows/test_iceberg_r
 TESTS_4.2 := extension/test_programs extension/test_statements extension/test_thrift rows/test_planned_rows rows/test_row_ranges
 TESTS_4.3 := rows/test_row_ranges
 SOAK_3_5 := extension/test_programs extension/test_thrift rows/test_iceberg_rows commands/test_scans deletes/test_differential $(addprefix many_keys/test_,entries many_keys words) \
-  $(addprefix test_,branches build differential failures paths readers restarts)
+  $(addprefix test_,branches build differential distinct failures paths readers restarts)
 ifeq ($(LAKESIEVE_DEPTH),soak)
 TESTS_3_5 += $(SOAK_3_5)
 endif

@@ -34,6 +34,7 @@ _QUERIES = {
         "SELECT time, payload FROM {t} WHERE tenant = 5 ORDER BY time DESC LIMIT 100",
         10,
     ),
+    "count of distinct shops": ("SELECT count(DISTINCT shop) FROM {t}", 20),
     "latest time of a tenant": ("SELECT max(time) FROM {t} WHERE tenant = 5", 10),
 }
 

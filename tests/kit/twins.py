@@ -238,3 +238,27 @@ def normal_path(path: str) -> str:
 
 def _one_slash(path: str) -> str:
     return "".join(c for at, c in enumerate(path) if path[max(0, at - 1) : at + 1] != "//")
+
+
+def hitting_set(
+    sets: Sequence[Sequence[int]], usable: Sequence[bool], chosen: Iterable[int]
+) -> set[int]:
+    """Twin of ``hitting_units``, which takes one unit after the other.
+
+    Args:
+        sets: The units of each set.
+        usable: For each unit, whether it may stand for a set.
+        chosen: The units that are chosen already.
+    """
+    result = set(chosen)
+    for units in sets:
+        held = [unit for unit in units if usable[unit]]
+        result |= {*units} if not held else {*held} if len(held) == 1 else set()
+    left = [{unit for unit in units if usable[unit]} for units in sets]
+    left = [units for units in left if units and not units & result]
+    while left:
+        counts = [sum(unit in units for units in left) for unit in range(len(usable))]
+        best = counts.index(max(counts))
+        result.add(best)
+        left = [units for units in left if best not in units]
+    return result

@@ -94,7 +94,8 @@ class Engine:
 
         Args:
             scan: The scan.
-            complete: The files of which the scan returns every row. Only first rows need them.
+            complete: The files of which the scan returns every row. Only scans that do not need all
+                rows need them.
         """
         answer = self._answer(request(scan, catalogues=list(self._catalogues)))
         (result,) = answer["scans"]
@@ -131,13 +132,12 @@ class Engine:
     def _counted(
         self, scan: dict[str, Any], answer: dict[str, Any], complete: Collection[str]
     ) -> dict[str, Any]:
-        """Add to the orders of a scan which files of the catalogues count."""
+        """Add to what is needed of a scan which files of the catalogues count."""
         secret = base64.b64decode(answer["secret"])
         digests = {hashlib.sha256(secret + path.encode()).digest()[:DIGEST] for path in complete}
-        orders = []
-        first = scan["first_rows"]
+        lives = []
         (result,) = answer["scans"]
-        for order, catalogues in zip(first["orders"], result["live"], strict=True):
+        for catalogues in result["live"]:
             left, live = set(digests), {}
             for name, files in catalogues:
                 self._fetch(answer["ticket"], name, files)
@@ -146,7 +146,11 @@ class Engine:
                 bits = np.packbits([digest in left for digest in listed], bitorder="little")
                 live[name] = base64.b64encode(bits.tobytes()).decode()
                 left -= set(listed)
-            orders.append(order | {"live": live})
+            lives.append({"live": live})
+        if "distinct" in scan:
+            return scan | {"distinct": scan["distinct"] | lives[0]}
+        first = scan["first_rows"]
+        orders = [order | live for order, live in zip(first["orders"], lives, strict=True)]
         return scan | {"first_rows": first | {"orders": orders}}
 
     def _answer(self, text: str) -> dict[str, Any]:

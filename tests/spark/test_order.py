@@ -6,60 +6,29 @@ import random
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.depth import depth, is_soak
-from tests.spark.drivers import DRIVERS, IcebergDriver, OpenDriver
+from tests.depth import depth
+from tests.spark.drivers import DRIVERS, OpenDriver
+from tests.spark.small_tables import (
+    COLUMNS,
+    COMPOSITE,
+    FORMATS,
+    branches,
+    drawn_rows,
+    steps_of,
+)
 
 import lakesieve as ls
 from lakesieve.index import ReasonCode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
-    from pyspark.sql import DataFrame, SparkSession
-
-FORMATS = ["iceberg", "delta", "parquet"]
-_COLUMNS = {
-    "whole": ("INT", ["NULL", "-2147483648", "0", "1", "2", "3", "7", "2147483647"]),
-    "real": ("DOUBLE", ["NULL", "0D", "-0D", "1.5D", "double('NaN')", "double('-Infinity')"]),
-    "word": ("STRING", ["NULL", "''", "'a'", "'ä'", "'aa'", "'日本'", "'zz'"]),
-    "day": ("DATE", ["NULL", "DATE'1970-01-01'", "DATE'2020-02-29'", "DATE'9999-12-31'"]),
-    "money": ("DECIMAL(10, 2)", ["NULL", "0", "1.25", "-98765432.10"]),
-    "inner.place": ("STRING", ["NULL", "'a'", "'b'", "'c'"]),
-}
-
-_COMPOSITE = (
-    ("inner.place", "whole"),
-    ("word", "day", "real"),
-    ("whole", "word", "money"),
-    ("day", "inner.place", "id"),
-)
-"""The columns of the indexes of several columns."""
-
-
-def _rows(spark: SparkSession, drawn: random.Random, start: int, files: int) -> DataFrame:
-    """Draw rows with distinct ids, some files of them with other values than the rest."""
-    parts = []
-    for at in range(files):
-        few = {name: drawn.sample(values, 2) for name, (_, values) in _COLUMNS.items()}
-        rows = []
-        for row in range(drawn.choice([1, 3, 12])):
-            values = [str(start + 100 * at + row)]
-            for name, (kind, _) in _COLUMNS.items():
-                value = f"CAST({drawn.choice(few[name])} AS {kind})"
-                values.append(f"named_struct('place', {value})" if "." in name else value)
-            rows.append(f"({', '.join(values)})")
-        names = ", ".join(name.partition(".")[0] for name in ("id", *_COLUMNS))
-        parts.append(spark.sql(f"SELECT * FROM VALUES {', '.join(rows)} AS t({names})").coalesce(1))
-    frame = parts[0]
-    for part in parts[1:]:
-        frame = frame.union(part)
-    return frame
+    from pyspark.sql import SparkSession
 
 
 def _equality(drawn: random.Random, name: str) -> str:
     """Draw a condition that a column has one value."""
-    kind, values = _COLUMNS[name]
+    kind, values = COLUMNS[name]
     value = drawn.choice(values)
     if value == "NULL":
         return drawn.choice([f"{name} IS NULL", f"{name} <=> NULL"])
@@ -70,14 +39,14 @@ def _equality(drawn: random.Random, name: str) -> str:
 def _conditions(drawn: random.Random) -> tuple[str, str]:
     """Draw the column of an order, and conditions. Most of them an index can count with."""
     if drawn.random() < 0.3:
-        name = drawn.choice(list(_COLUMNS))
+        name = drawn.choice(list(COLUMNS))
         return name, drawn.choice(["", f" WHERE {name} IS NOT NULL", " WHERE id % 3 <> 0"])
-    columns = drawn.choice(_COMPOSITE)
+    columns = drawn.choice(COMPOSITE)
     before = drawn.randrange(len(columns))
     name = columns[before]
     parts = [_equality(drawn, one) for one in columns[:before]]
     if drawn.random() < 0.3 and name != "id":
-        kind, values = _COLUMNS[name]
+        kind, values = COLUMNS[name]
         value = f"CAST({drawn.choice(values[1:])} AS {kind})"
         parts.append(f"{name} {drawn.choice(['<', '<=', '>', '>=', '<>'])} {value}")
     if drawn.random() < 0.1:
@@ -89,7 +58,7 @@ def _query(drawn: random.Random, relation: str) -> str:
     """Draw a query that has only one right answer."""
     name, where = _conditions(drawn)
     if drawn.random() < 0.3:
-        other = drawn.choice([name, *_COLUMNS])
+        other = drawn.choice([name, *COLUMNS])
         text = drawn.choice(
             [f"max({name})", f"min({name})", f"max({name}), min({other})", f"max({name}) AS m"]
         )
@@ -103,59 +72,23 @@ def _query(drawn: random.Random, relation: str) -> str:
     return drawn.choice([rows, f"SELECT count(*), max(value) FROM ({rows})"])
 
 
-def _steps(
-    spark: SparkSession, driver: OpenDriver, drawn: random.Random
-) -> list[Callable[[], object]]:
-    """Return changes of a table and of its indexes, one after the other."""
-
-    def compact() -> None:
-        for info in ls.list_indexes(driver.name, spark=spark):
-            ls.open_index(driver.name, info.name, spark=spark).compact()
-
-    steps: list[Callable[[], object]] = [
-        lambda: None,
-        lambda: driver.append(_rows(spark, drawn, 10_000, 2)),
-        lambda: ls.refresh_indexes(driver.name, spark=spark),
-        lambda: driver.append(_rows(spark, drawn, 20_000, 1)),
-    ]
-    if is_soak():
-        steps += [driver.compact, lambda: ls.refresh_indexes(driver.name, spark=spark), compact]
-    if isinstance(driver, IcebergDriver):
-        branch = f"{driver.name}.branch_side"
-        steps += [
-            lambda: spark.sql(f"ALTER TABLE {driver.name} CREATE BRANCH side"),
-            lambda: _rows(spark, drawn, 30_000, 1).writeTo(branch).append(),
-        ]
-    if driver.versions():
-        steps.append(lambda: driver.delete(f"id % {drawn.choice([2, 5, 11])} = 1"))
-    return steps
-
-
-def _branches(spark: SparkSession, driver: OpenDriver) -> list[str]:
-    """Return the branches of a table besides the main one, as SQL writes them."""
-    if not isinstance(driver, IcebergDriver):
-        return []
-    rows = spark.sql(f"SELECT name FROM {driver.name}.refs WHERE name <> 'main'").collect()
-    return [f"'{row[0]}'" for row in rows]
-
-
-@pytest.mark.in_time("iceberg")
+@pytest.mark.in_time("iceberg-0")
 @pytest.mark.parametrize("seed", range(depth("SEEDS", test=1, soak=12)))
 @pytest.mark.parametrize("name", FORMATS)
 def test_drawn_orders(spark: SparkSession, tmp_path: Path, name: str, seed: int) -> None:
     """Skipping changes no row: of no version, with deletes, ties, nulls and uncovered files."""
     drawn = random.Random(f"{name} {seed}")
     driver = DRIVERS[name](spark, tmp_path / "t", f"ordered_{name}_{seed}")
-    rows = _rows(spark, drawn, 0, 6)
+    rows = drawn_rows(spark, drawn, 0, 6)
     driver.create(rows)
     driver.append(rows)
     blocks = drawn.choice([None, 1, 4])
-    keys = [["id"], *([name] for name in _COLUMNS), *_COMPOSITE]
+    keys = [["id"], *([name] for name in COLUMNS), *COMPOSITE]
     ls.create_indexes(driver.name, keys, spark=spark, rows_per_block=blocks)
     fewer = 0
-    for step in _steps(spark, driver, drawn):
+    for step in steps_of(spark, driver, drawn):
         step()
-        versions = [None, None, None, *driver.versions(), *_branches(spark, driver)]
+        versions = [None, None, None, *driver.versions(), *branches(spark, driver)]
         for _ in range(depth("QUERIES", test=3, soak=8)):
             text = _query(drawn, driver.relation(drawn.choice(versions)))
             if fewer == 0:

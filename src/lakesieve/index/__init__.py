@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from lakesieve.index.distinct_keys import DistinctKeys
 from lakesieve.index.find import find
 from lakesieve.index.index import Index
 from lakesieve.index.judged_files import JudgedFiles, KeepLeaf, KeepNode, KeepTree
 from lakesieve.index.key_filters import UsableIndex, on_keys
+from lakesieve.index.needed_rows import NeededRows
 from lakesieve.index.opened import OpenedIndex
 from lakesieve.index.reasons import Reason, ReasonCode, broken_index, uncovered_detail
 from lakesieve.index.registry import IndexRegistry, index_storage, roots_of
@@ -42,6 +44,7 @@ __all__ = [
     "CloneResult",
     "CommitInfo",
     "CompactionResult",
+    "DistinctKeys",
     "FileMatches",
     "Index",
     "IndexInfo",
@@ -50,6 +53,7 @@ __all__ = [
     "KeepLeaf",
     "KeepNode",
     "KeepTree",
+    "NeededRows",
     "OpenedIndex",
     "Reason",
     "ReasonCode",

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from lakesieve.errors import ErrorKind, InvalidInputError
 from lakesieve.index.first_rows import first_rows
+from lakesieve.index.needed_rows import NeededRows
 from lakesieve.index.reasons import Reason, ReasonCode, uncovered_detail
 from lakesieve.index.result import FileMatches
 from lakesieve.index.scan_decision import ScanDecision, column_types, plan
@@ -98,7 +99,7 @@ def matching_files(
         indexes,
         table.uuid,
         strict=strict,
-        first_rows=first,
+        needed=NeededRows(row_filter=first),
         timezone=timezone,
     )
     by_format, unread = _by_format(table, version, expression, live, timezone)

@@ -21,6 +21,7 @@ from lakesieve.store import (
     key_sample,
     shared_cache,
     shared_keys,
+    units_with_every_key,
 )
 
 if TYPE_CHECKING:
@@ -312,6 +313,37 @@ class OpenedIndex:
         if self.definition.rows_per_block:
             own = np.repeat(own, np.diff(self._first_ordinals(catalogue)))
         return own
+
+    def with_every_key(self, complete: np.ndarray) -> Candidates | None:
+        """Return covered files and rows that have every key of the index, and null if it occurs.
+
+        Args:
+            complete: For each covered file, by number, whether the scan surely returns all of its
+                rows. Of several places of one file, one is marked.
+
+        Returns:
+            The files and rows. Every other key of other files is in them, too. ``None`` if most
+            files are needed.
+        """
+        self.check()
+        chosen = np.zeros(len(complete), bool)
+        nulls = np.flatnonzero(self.flagged("has_null"))
+        sure = nulls[complete[nulls]]
+        if len(sure):
+            # null is one value, so one file is enough
+            chosen[sure[np.argmin(self.records()[sure])]] = True
+        else:
+            chosen[nulls] = True
+        units = units_with_every_key(
+            self.loader,
+            self.snapshot.segments,
+            self.units_of_files(complete),
+            self.units_of_files(chosen),
+        )
+        if units is None:
+            return None
+        kept = self._candidates({name: np.flatnonzero(one) for name, one in units.items()})
+        return None if kept.rows is None and kept.keep.all() else kept
 
     def pairs(self, units: UnitsOfKeys) -> tuple[np.ndarray, np.ndarray]:
         """Return the covered files that may hold each key of a look-up.

@@ -49,6 +49,8 @@ class ReasonCode(StrEnum):
     WHOLE_FILES = "whole-files"
     FIRST_ROWS = "first-rows"
     ORDER_NOT_USED = "order-not-used"
+    DISTINCT_KEYS = "distinct-keys"
+    DISTINCT_NOT_USED = "distinct-not-used"
     REFRESH_FAILED = "refresh-failed"
     INTERNAL_ERROR = "internal-error"
 
@@ -178,6 +180,17 @@ _WORDS: dict[ReasonCode, tuple[str, str]] = {
         (
             "Nothing to do: the answer is right. The order helps if an index has this column "
             "alone, without a condition and without row-level deletes."
+        ),
+    ),
+    ReasonCode.DISTINCT_KEYS: (
+        "data files were left out all of whose keys are in other data files",
+        "",
+    ),
+    ReasonCode.DISTINCT_NOT_USED: (
+        "the distinct keys leave out no data files",
+        (
+            "Nothing to do: the answer is right. It helps if an index has these columns, and "
+            "if each key is in several data files."
         ),
     ),
     ReasonCode.REFRESH_FAILED: (

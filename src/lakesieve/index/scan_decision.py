@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from lakesieve.format import KeyColumn, KeyExpression
+    from lakesieve.index.needed_rows import NeededRows
     from lakesieve.index.opened import OpenedIndex
     from lakesieve.predicate import Expr, RowFilter
     from lakesieve.predicate.bind import BoundExpr
@@ -77,7 +78,7 @@ def plan(
     *,
     strict: bool,
     keys: Sequence[Expr] = (),
-    first_rows: RowFilter | None = None,
+    needed: NeededRows | None = None,
     timezone: str = "UTC",
     visit: Callable[[OpenedIndex | None], None] = lambda _: None,
 ) -> ScanDecision:
@@ -91,7 +92,7 @@ def plan(
         strict: Whether an unknown column, or what cannot be understood, is an error; else it means
             that every row may match.
         keys: Conditions by the keys of joins, which are true of every row that is needed.
-        first_rows: A filter that accepts every row that the order of the query needs.
+        needed: The rows that are enough for the query, if not all of them are needed.
         timezone: For timestamps written without one.
         visit: As for :func:`keep_tree`.
     """
@@ -109,14 +110,16 @@ def plan(
         for condition in (expression, *keys)
     )
     row_filter, *of_keys = (rows_where(condition) for condition in (bound, *bound_keys))
-    if first_rows is not None:
-        row_filter = all_of([row_filter, first_rows])
+    if needed is not None and needed.row_filter is not None:
+        row_filter = all_of([row_filter, needed.row_filter])
     truth = all_of([row_filter, *of_keys])
     unknown = _unknown_parts(bound)
     found = keep_tree(truth, usable, unknown=unknown, entries=expressions.entries, visit=visit)
     if not found.skips and unknown and _is_without_value(truth):
         # Spark adds IS NOT NULL to conditions such as abs(k) = 9, which alone an index answers
         found = _reading_all([_no_predicate(usable, unknown)])
+    if needed is not None:
+        found = needed.narrowed(found)
     return ScanDecision(
         plan=found,
         row_filter=row_filter,

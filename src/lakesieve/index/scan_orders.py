@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from lakesieve.index.first_rows import (
     FILTERED,
     no_ordered_index,
@@ -18,6 +16,7 @@ from lakesieve.index.first_rows import (
     ordered_index,
     values_of_first_rows,
 )
+from lakesieve.index.needed_rows import NeededRows, counted_files
 from lakesieve.index.scan_decision import column_types
 from lakesieve.predicate import any_of, bind, exact_values
 
@@ -39,9 +38,7 @@ class ScanOrder:
     Args:
         path: Names from a column of the table down to the ordered field.
         order: The order, and how many rows are needed.
-        live: A bit for each data file of a catalogue, by the catalogue's id, as the engine packed
-            them: whether the scan returns every row of the file. A file is marked in one catalogue
-            only. ``None`` before the engine was asked.
+        live: As for :func:`counted_files`. ``None`` before the engine was asked.
     """
 
     path: tuple[str, ...]
@@ -61,14 +58,14 @@ class ScanOrders:
     orders: tuple[ScanOrder, ...]
     is_filtered: bool
 
-    def indexes(
+    def needed(
         self,
         columns: Mapping[tuple[str, ...], Column],
         condition: Expr,
         indexes: Sequence[OpenedIndex],
         table_uuid: str,
-    ) -> list[OrderedIndex] | Reason:
-        """Return an index for each order, or the reason why an order is not used.
+    ) -> NeededRows:
+        """Return a filter of the rows that are needed, or the indexes of which to tell.
 
         Args:
             columns: The columns of the table, by path.
@@ -80,46 +77,28 @@ class ScanOrders:
         if self.is_filtered:
             known = exact_values(bind(condition, column_types(columns), strict=False))
             if known is None:
-                return order_not_used(self.orders[0].order, FILTERED)
+                return NeededRows(reasons=(order_not_used(self.orders[0].order, FILTERED),))
             rows = known
         found: list[OrderedIndex] = []
         for each in self.orders:
             index = ordered_index(each.path, columns, rows, indexes, table_uuid)
             if index is None:
-                return no_ordered_index(each.order, is_filtered=self.is_filtered)
+                reason = no_ordered_index(each.order, is_filtered=self.is_filtered)
+                return NeededRows(reasons=(reason,))
             found.append(index)
-        return found
+        if any(each.live is None for each in self.orders):
+            return NeededRows(asks=tuple(each.index for each in found))
+        return self._first_rows(found)
 
-    def is_answered(self) -> bool:
-        """Return whether the engine has said which files count."""
-        return all(each.live is not None for each in self.orders)
-
-    def row_filter(self, indexes: Sequence[OrderedIndex]) -> tuple[RowFilter | None, list[Reason]]:
-        """Return a filter that accepts all rows that are needed, and the reasons.
-
-        Args:
-            indexes: An index for each order, from :meth:`indexes`.
-        """
+    def _first_rows(self, indexes: Sequence[OrderedIndex]) -> NeededRows:
+        """Return a filter that accepts the first rows of each order, by an index for each."""
         filters: list[RowFilter] = []
         reasons: list[Reason] = []
         for each, ordered in zip(self.orders, indexes, strict=True):
-            chosen = _files(ordered.index, each.live or {})
+            chosen = counted_files(ordered.index, each.live or {})
             one, reason = values_of_first_rows(each.order, ordered, chosen)
             if one is None:
-                return None, [reason]
+                return NeededRows(reasons=(reason,))
             filters.append(one)
             reasons.append(reason)
-        return any_of(filters), reasons
-
-
-def _files(index: OpenedIndex, live: Mapping[str, bytes]) -> np.ndarray:
-    """Return which files of an index count. Those of other catalogues do not."""
-    parts = [np.zeros(0, bool)]
-    for name, files in index.files():
-        packed = np.frombuffer(live.get(name, b""), np.uint8)
-        part = np.zeros(files, bool)
-        # another size is of another catalogue
-        if len(packed) == (files + 7) // 8:
-            part[:] = np.unpackbits(packed, count=files, bitorder="little")
-        parts.append(part)
-    return np.concatenate(parts)
+        return NeededRows(row_filter=any_of(filters), reasons=tuple(reasons))

@@ -10,7 +10,7 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from lakesieve.errors import UnsupportedError
-from lakesieve.index import IndexRegistry, Reason, ReasonCode, column_types, plan
+from lakesieve.index import IndexRegistry, NeededRows, Reason, ReasonCode, column_types, plan
 from lakesieve.planner.answers import answer, kept_files, refusal, unpruned
 from lakesieve.planner.look_up import LookUp
 from lakesieve.planner.requests import DigestsRequest, RequestError, read_request
@@ -193,16 +193,11 @@ class Planner:
             unknown = Reason(code=ReasonCode.SCAN_UNSUPPORTED, detail=error.message)
             return unpruned(scan.id, [unknown])
         condition = condition_of(scan.filter)
-        first, of_order = None, []
-        if scan.first_rows is not None:
-            ordered = scan.first_rows.indexes(columns, condition, indexes, scan.uuid)
-            if isinstance(ordered, Reason):
-                of_order = [ordered]
-            elif not scan.first_rows.is_answered():
-                opened = [each.index for each in ordered]
-                return unpruned(scan.id, ()) | _asking(opened, known)
-            else:
-                first, of_order = scan.first_rows.row_filter(ordered)
+        needed = NeededRows()
+        if scan.needed is not None:
+            needed = scan.needed.needed(columns, condition, indexes, scan.uuid)
+        if needed.asks:
+            return unpruned(scan.id, ()) | _asking(needed.asks, known)
         planned = plan(
             columns,
             condition,
@@ -210,12 +205,12 @@ class Planner:
             scan.uuid,
             strict=False,
             keys=[condition_of(condition) for condition in scan.keys],
-            first_rows=first,
+            needed=needed,
             visit=look_up.visit,
         )
         of_joins = [_key_text(condition) for condition in scan.keys]
         joined = [Reason(code=ReasonCode.JOIN_KEYS, detail=text) for text in of_joins]
-        result = unpruned(scan.id, [*reasons, *of_order, *planned.reasons, *joined])
+        result = unpruned(scan.id, [*reasons, *needed.reasons, *planned.reasons, *joined])
         result["indexes"] = list(planned.plan.used)
         conditions = to_sql(
             planned.row_filter, column_types(columns), expressions=planned.expressions

@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from lakesieve.index import Reason, ReasonCode, RowOrder, ScanOrder, ScanOrders
+from lakesieve.index import DistinctKeys, Reason, ReasonCode, RowOrder, ScanOrder, ScanOrders
 
 PROTOCOL = 2
 """Version of the protocol that this planner speaks."""
@@ -18,7 +18,7 @@ _PRUNING = {"version", "seconds", "memory", "catalogues", "scans"}
 _DIGESTS = {"version", "ticket", "catalogue", "from"}
 # the first two are for people who read requests
 _SCAN = {"table", "snapshot", "id", "format", "uuid", "location", "schema", "filter"}
-_SCAN_MORE = {"keys", "given", "file_io", "first_rows"}
+_SCAN_MORE = {"keys", "given", "file_io", "first_rows", "distinct"}
 _FIRST_ROWS = {"orders", "filtered"}
 _ORDER = {"col", "descending", "nulls_first", "limit"}
 
@@ -41,7 +41,8 @@ class ScanRequest:
         schema: The schema that the scan reads, as a document of the table format.
         keys: Further conditions: the keys of joins.
         given: Name of a plan that answers instead of indexes, or empty.
-        first_rows: The orders of which the scan needs the first rows alone, if it does.
+        needed: The orders of which the scan needs the first rows alone, or the columns of which it
+            needs each combination of values once. ``None`` if it may need any row.
     """
 
     id: int
@@ -53,7 +54,7 @@ class ScanRequest:
     keys: tuple[dict[str, Any], ...] = ()
     given: str = ""
     file_io: dict[str, str] | None = None
-    first_rows: ScanOrders | None = None
+    needed: ScanOrders | DistinctKeys | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,8 +130,15 @@ def _scan(scan: Any) -> ScanRequest:
         keys=tuple(keys),
         given=_of(str, {"given": ""} | scan, "given"),
         file_io=_file_io(scan.get("file_io")),
-        first_rows=_first_rows(scan.get("first_rows")),
+        needed=_needed(scan),
     )
+
+
+def _needed(scan: dict[str, Any]) -> ScanOrders | DistinctKeys | None:
+    first, distinct = _first_rows(scan.get("first_rows")), _distinct(scan.get("distinct"))
+    if first is not None and distinct is not None:
+        raise RequestError("a scan has both first_rows and distinct")
+    return distinct if first is None else first
 
 
 def _first_rows(wanted: Any) -> ScanOrders | None:
@@ -157,6 +165,19 @@ def _order(order: Any) -> ScanOrder:
         limit=_count(order, "limit"),
     )
     return ScanOrder(path=path, order=rows, live=_live(order.get("live")))
+
+
+def _distinct(wanted: Any) -> DistinctKeys | None:
+    if wanted is None:
+        return None
+    if not isinstance(wanted, dict):
+        raise RequestError("distinct is not an object")
+    _check_fields(wanted, {"cols"}, {"live"})
+    columns = _of(list, wanted, "cols")
+    if not columns or not all(isinstance(path, list) for path in columns):
+        raise RequestError("the columns of distinct are not a list of paths")
+    paths = tuple(tuple(map(str, path)) for path in columns)
+    return DistinctKeys(paths=paths, live=_live(wanted.get("live")))
 
 
 def _live(live: Any) -> dict[str, bytes] | None:

@@ -23,6 +23,7 @@ from lakesieve.sieve.end_keys import (
     EndKeys,
     KnownKeys,
 )
+from lakesieve.sieve.hitting_set import hitting_units
 from lakesieve.sieve.keys import (
     KINDS,
     Code,
@@ -95,6 +96,7 @@ __all__ = [
     "encode_rows",
     "front_coded",
     "front_decoded",
+    "hitting_units",
     "is_of_word",
     "keys_of_rows",
     "leading_code",

@@ -7,6 +7,7 @@ from lakesieve.store.cache import IN_ORDER_BYTES, BlockCache, shared_cache
 from lakesieve.store.certain_rows import certain_rows
 from lakesieve.store.clone import clone
 from lakesieve.store.compact import CompactionPolicy, compaction_changes, wants_compaction
+from lakesieve.store.every_key import MOST_ROW_GROUPS, units_with_every_key
 from lakesieve.store.index_references import IndexReference, references_to
 from lakesieve.store.index_store import IndexStore
 from lakesieve.store.known_keys import known_keys
@@ -36,6 +37,7 @@ __all__ = [
     "COMPACTION",
     "DIGEST_BYTES",
     "IN_ORDER_BYTES",
+    "MOST_ROW_GROUPS",
     "RETAIN_COMMITS",
     "SAFETY_AGE",
     "BlockCache",
@@ -72,6 +74,7 @@ __all__ = [
     "shared_keys",
     "stage_catalogue",
     "stage_segment",
+    "units_with_every_key",
     "vacuum",
     "verify",
     "wants_compaction",

@@ -15,9 +15,10 @@ import pyarrow.compute as pc
 from lakesieve.defaults import COMPACTION
 from lakesieve.errors import ErrorKind, InvalidInputError, corrupt
 from lakesieve.format import catalogue_id
-from lakesieve.sieve import KnownKeys, merge_streams, successor
+from lakesieve.sieve import KnownKeys, blocks_of_pairs, merge_streams, successor
 from lakesieve.store.cache import BlockCache
 from lakesieve.store.known_keys import known_keys
+from lakesieve.store.reader import segment_points
 from lakesieve.store.segment_loader import SegmentLoader
 from lakesieve.store.snapshot import Changes
 from lakesieve.store.staging import stage_catalogue, stage_segment
@@ -25,13 +26,16 @@ from lakesieve.store.staging import stage_catalogue, stage_segment
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from lakesieve.format import SegmentEntry
+    from lakesieve.format import IndexDefinition, SegmentEntry
     from lakesieve.sieve import Blocks
     from lakesieve.store.index_store import IndexStore
     from lakesieve.store.segment_loader import OpenedSegment
     from lakesieve.store.snapshot import Snapshot
 
 SEGMENT_ORDINALS = 2_000_000
+
+# pairs of keys and units from which blocks are built anew; with more, blocks are merged
+_LISTED_PAIRS = 1 << 22
 
 # Weight of the number of segments against the bytes of a merge. With 5, a byte is rewritten least
 # often over a million refreshes (docs/scale.md). A smaller weight merges the newest segments too
@@ -128,8 +132,7 @@ def compaction_changes(
         entry.id: _new_ordinals(new, loader.first_ordinals(entry), firsts)
         for entry, new in zip(chosen, numbers, strict=True)
     }
-    whole = snapshot.definition.has_whole_keys
-    merged = _merged_blocks(loader, segments, by_catalogue, segment_ordinals, whole=whole)
+    merged = _merged_blocks(loader, snapshot.definition, segments, by_catalogue, segment_ordinals)
     unit_count, catalogue = int(firsts[-1]), catalogue_id(files.column("path"))
     staged = [
         stage_segment(store.storage, blocks, unit_count=unit_count, catalogue=catalogue)
@@ -199,17 +202,25 @@ def _new_ordinals(files: np.ndarray, before: np.ndarray, after: np.ndarray) -> n
 
 def _merged_blocks(
     loader: SegmentLoader,
+    definition: IndexDefinition,
     segments: Sequence[SegmentEntry],
     ordinals: Mapping[str, np.ndarray],
     max_ordinals: int,
-    *,
-    whole: bool,
 ) -> Iterator[Blocks]:
     """Yield the merged blocks of segments, with the new ordinals of their catalogues."""
     opened = [loader.segment(entry) for entry in segments]
     # a promoted column has keys of both physical types, and a segment holds only one of them
     for physical in ("int64", "bytes"):
         mine = [segment for segment in opened if segment.physical == physical]
+        pairs = _listed_pairs(loader, mine, ordinals)
+        if pairs is not None:
+            yield from blocks_of_pairs(
+                *pairs,
+                max_pairs=max_ordinals,
+                absent_hits=definition.absent_hits,
+                whole=definition.has_whole_keys,
+            )
+            continue
         known = KnownKeys.joined(
             known_keys(loader, segment.entry, ordinals[segment.entry.catalogue] >= 0)
             for segment in mine
@@ -219,13 +230,40 @@ def _merged_blocks(
             [_blocks(loader, chain) for chain in chains],
             [ordinals[chain[0].entry.catalogue] for chain in chains],
             max_ordinals=max_ordinals,
-            whole=whole,
+            whole=definition.has_whole_keys,
         )
         for blocks in merged:
             low, high = blocks.bounds
             # the bound of byte strings is above all keys already
             end = high if isinstance(high, bytes) else high + 1
             yield replace(blocks, ends=known.within(low, end))
+
+
+def _listed_pairs(
+    loader: SegmentLoader, opened: Sequence[OpenedSegment], ordinals: Mapping[str, np.ndarray]
+) -> tuple[pa.Array, np.ndarray] | None:
+    """Return the pairs of keys and new ordinals of exact segments that list all of their keys.
+
+    Blocks that are built of these pairs are exact again. The result is ``None`` for other segments,
+    and for very many pairs.
+    """
+    keys: list[pa.Array] = []
+    units = [np.zeros(0, np.int32)]
+    left = _LISTED_PAIRS
+    for segment in opened:
+        ends, new = segment.footer.ends, ordinals[segment.entry.catalogue]
+        if ends is None or not (ends.is_exact and ends.is_complete):
+            return None
+        left -= len(ends.first) * len(new)
+        if left < 0:
+            return None
+        listed = pa.array(ends.first, pa.int64() if segment.physical == "int64" else pa.binary())
+        points = segment_points(loader, segment.entry, listed, 0, len(listed))
+        for at, offsets, old in points:
+            moved = new[old]
+            keys.append(listed.take(pa.array(np.repeat(at, np.diff(offsets))[moved >= 0])))
+            units.append(moved[moved >= 0].astype(np.int32))
+    return (pa.concat_arrays(keys), np.concatenate(units)) if keys else None
 
 
 def _chains(opened: Sequence[OpenedSegment]) -> list[list[OpenedSegment]]:

@@ -90,7 +90,7 @@ public final class DeltaScans extends ScanAdapter {
     TahoeFileIndex index = index(leaf);
     String root = index.path().toString();
     List<String> paths = new ArrayList<>();
-    if (whole(leaf) != null) return paths;
+    if (whole(leaf) != null || FileScans.mayDropFiles(FileScans.relation(leaf))) return paths;
     for (AddFile file : files(index)) {
       if (file.deletionVector() == null) paths.add(DeltaFiles.path(root, file.path()));
     }

@@ -7,6 +7,7 @@ import lakesieve.files.FileRows;
 import lakesieve.files.IdentityMap;
 import lakesieve.files.RestrictedFiles;
 import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.catalyst.FileSourceOptions;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.datasources.CatalogFileIndex;
@@ -39,6 +40,12 @@ public final class FileScans {
     FileIndex files = relation.location();
     FileRows rows = files instanceof RestrictedFiles own ? own.rows() : ROWS.get(files);
     return rows == null || rows.isEmpty() ? null : rows;
+  }
+
+  /** Return true if a read may leave out data files that are damaged or gone. */
+  public static boolean mayDropFiles(HadoopFsRelation relation) {
+    FileSourceOptions options = new FileSourceOptions(relation.options());
+    return options.ignoreCorruptFiles() || options.ignoreMissingFiles();
   }
 
   /** Read only some rows of the files of an index that has a class of its table format. */

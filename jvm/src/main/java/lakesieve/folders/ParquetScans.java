@@ -79,7 +79,7 @@ public final class ParquetScans extends ScanAdapter {
   @Override
   public List<String> completeFiles(LogicalPlan leaf) {
     List<String> paths = new ArrayList<>();
-    if (isOfConnector(leaf)) return paths;
+    if (isOfConnector(leaf) || FileScans.mayDropFiles(FileScans.relation(leaf))) return paths;
     // an older listing may name a file that was rewritten since
     PathSet current = FolderFiles.currentIdentities(FileScans.relation(leaf));
     for (FileStatus file : FolderFiles.of(index(leaf))) {

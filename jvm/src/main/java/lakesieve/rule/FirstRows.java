@@ -34,7 +34,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Sort;
  * descending order, and {@code min(k)} of an ascending one, both without nulls. A query with both
  * needs the first rows of two orders.
  */
-record FirstRows(int limit, List<Order> orders, boolean isFiltered) {
+record FirstRows(int limit, List<Order> orders, boolean isFiltered) implements NeededRows {
 
   /** One order. Its key is an expression over the columns of the node. */
   record Order(Expression key, boolean isDescending, boolean nullsFirst, int limit) {
@@ -65,12 +65,13 @@ record FirstRows(int limit, List<Order> orders, boolean isFiltered) {
     return n instanceof Filter filter && above.isOrdered() ? above.below(filter) : null;
   }
 
-  /**
-   * Return the description of the rows for Python, or null if a key is no column of the leaf.
-   *
-   * @param leaf the scan; the keys are expressions over its columns
-   */
-  Map<String, Object> described(LogicalPlan leaf) {
+  @Override
+  public String field() {
+    return "first_rows";
+  }
+
+  @Override
+  public Map<String, Object> described(LogicalPlan leaf) {
     if (!isOrdered()) return null;
     LeafColumns columns = LeafColumns.of(leaf);
     List<Map<String, Object>> list = new ArrayList<>();

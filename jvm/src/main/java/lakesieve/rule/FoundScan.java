@@ -28,8 +28,11 @@ public final class FoundScan {
   /** The conditions right above the first occurrence, as Spark has them. */
   public final List<Expression> above;
 
+  /** Name of the field of a request that says which rows the query needs. */
+  String neededField;
+
   /** The only rows that the query needs, for Python; null if it may need any row. */
-  Map<String, Object> firstRows;
+  Map<String, Object> needed;
 
   /** The condition on the rows that a command changes; null when no command replaces files. */
   Map<String, Object> changedRows;
@@ -62,6 +65,12 @@ public final class FoundScan {
   void addOccurrence(Map<String, Object> condition) {
     if (condition != null) conditions.add(condition);
     times++;
+  }
+
+  /** Set the only rows that the query needs; null if it may need any row. */
+  void setNeeded(NeededRows rows) {
+    needed = rows == null ? null : rows.described(leaf);
+    neededField = rows == null ? null : rows.field();
   }
 
   /** True when the scan occurs once in the plan. */

@@ -89,7 +89,7 @@ public abstract class ScanAdapter {
 
   /**
    * Paths, as indexes have them, of data files of which the scan returns every row. Files of which
-   * this is not certain are left out.
+   * this is not certain are left out, such as all files if the read may skip damaged ones.
    */
   public List<String> completeFiles(LogicalPlan leaf) throws Exception {
     return List.of();

@@ -16,7 +16,8 @@ final class ScanPruner {
   // local property of a thread: the name of the files of a table that are known already
   private static final String GIVEN = "lakesieve.given";
 
-  private static final String FIRST_ROWS = "first_rows";
+  // field of the first rows that lists their orders
+  private static final String ORDERS = "orders";
 
   private final PythonPlanner python;
 
@@ -52,7 +53,9 @@ final class ScanPruner {
       request.put("id", i);
       request.put("filter", f.filter());
       if (given != null) request.put("given", given);
-      if (f.firstRows != null && !f.isRewritten()) request.put(FIRST_ROWS, f.firstRows);
+      // before the format has planned a scan, which files it returns whole would be planning it
+      boolean tells = f.needed != null && !f.isRewritten() && !early;
+      if (tells) request.put(f.neededField, f.needed);
       requests.add(request);
     }
     if (requests.isEmpty()) return;
@@ -91,7 +94,7 @@ final class ScanPruner {
     for (Map<String, Object> part : maps(answer.get("scans"))) {
       FoundScan f = scans.get(((Number) part.get("id")).intValue());
       if (part.get("live") != null) {
-        f.firstRows = withLiveFiles(f, answer, part, known, used);
+        f.needed = withLiveFiles(f, answer, part, known, used);
         again.add(request(requests, part.get("id"), f));
         continue;
       }
@@ -108,14 +111,14 @@ final class ScanPruner {
           (String) part.get("predicate"));
       if (part.get("keep") == null) continue;
       boolean marked =
-          early || f.firstRows != null || !f.keys().isEmpty() || part.get("given") != null;
+          early || f.needed != null || !f.keys().isEmpty() || part.get("given") != null;
       keep(f, python.keepSet(answer, part, marked, known, used), replaced);
     }
     python.remember(used);
     if (!again.isEmpty()) ask(scans, again, ofKeys, replaced, early);
   }
 
-  /** Return the first rows of a scan, with the data files whose rows surely count. */
+  /** Return the rows that are needed of a scan, with the data files whose rows surely count. */
   private Map<String, Object> withLiveFiles(
       FoundScan f,
       Map<String, Object> answer,
@@ -125,16 +128,21 @@ final class ScanPruner {
       throws Exception {
     List<String> paths = f.adapter.completeFiles(f.leaf);
     List<Map<String, String>> live = python.liveFiles(answer, part, paths, known, used);
+    if (f.needed.get(ORDERS) == null) return counted(f.needed, live.get(0));
     List<Map<String, Object>> orders = new ArrayList<>();
-    for (Map<String, Object> order : maps(f.firstRows.get("orders"))) {
-      if (order.containsKey("live")) throw new IllegalStateException("Python asks again");
-      Map<String, Object> counted = new LinkedHashMap<>(order);
-      counted.put("live", live.get(orders.size()));
-      orders.add(counted);
+    for (Map<String, Object> order : maps(f.needed.get(ORDERS))) {
+      orders.add(counted(order, live.get(orders.size())));
     }
-    Map<String, Object> first = new LinkedHashMap<>(f.firstRows);
-    first.put("orders", orders);
+    Map<String, Object> first = new LinkedHashMap<>(f.needed);
+    first.put(ORDERS, orders);
     return first;
+  }
+
+  private static Map<String, Object> counted(Map<String, Object> needed, Map<String, String> live) {
+    if (needed.containsKey("live")) throw new IllegalStateException("Python asks again");
+    Map<String, Object> counted = new LinkedHashMap<>(needed);
+    counted.put("live", live);
+    return counted;
   }
 
   private static Map<String, Object> request(
@@ -142,7 +150,7 @@ final class ScanPruner {
     for (Map<String, Object> request : requests) {
       if (!request.get("id").equals(id)) continue;
       Map<String, Object> again = new LinkedHashMap<>(request);
-      again.put(FIRST_ROWS, f.firstRows);
+      again.put(f.neededField, f.needed);
       return again;
     }
     throw new IllegalStateException("an answer for no scan of the request");

@@ -102,16 +102,16 @@ public final class ScanSearch {
      *
      * @param above what stands right above the node
      * @param top the topmost of the nodes right above it that pass conditions, or null
-     * @param first the rows of the node that the plan above needs, or null for all
+     * @param needed the rows of the node that the plan above needs, or null for all
      */
-    void visit(LogicalPlan n, Above above, LogicalPlan top, FirstRows first, int depth) {
+    void visit(LogicalPlan n, Above above, LogicalPlan top, NeededRows needed, int depth) {
       if (depth > DEEPEST_PLAN) throw new IllegalStateException("plan deeper than " + DEEPEST_PLAN);
       LogicalPlan chain = top == null ? n : top;
       for (ScanAdapter adapter : adapters) {
         Object scan = adapter.scan(n);
         if (scan == null) continue;
         FoundScan f = add(scan, n, chain, adapter, above);
-        f.firstRows = f.occursOnce() && first != null ? first.described(n) : null;
+        f.setNeeded(f.occursOnce() ? needed : null);
         return;
       }
       for (LogicalPlan subquery : Scala.list(n.subqueries())) {
@@ -124,7 +124,7 @@ public final class ScanSearch {
       if (passes && n instanceof Project project) below = above.below(project);
       if (explodes) below = above.below((Generate) n);
       for (LogicalPlan child : Scala.list(n.children())) {
-        visit(child, below, passes ? chain : null, FirstRows.below(n, first), depth + 1);
+        visit(child, below, passes ? chain : null, NeededRows.below(n, needed), depth + 1);
       }
     }
 

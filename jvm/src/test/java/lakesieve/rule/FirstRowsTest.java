@@ -1,21 +1,19 @@
 package lakesieve.rule;
 
+import static lakesieve.rule.PlanParts.column;
+import static lakesieve.rule.PlanParts.made;
+import static lakesieve.rule.PlanParts.number;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 
-import java.lang.reflect.Constructor;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import lakesieve.spark.Scala;
 import org.apache.spark.sql.catalyst.expressions.Ascending$;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Descending$;
-import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GreaterThan;
 import org.apache.spark.sql.catalyst.expressions.IsNotNull;
-import org.apache.spark.sql.catalyst.expressions.Literal;
-import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.expressions.SortDirection;
 import org.apache.spark.sql.catalyst.expressions.SortOrder;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
@@ -27,13 +25,12 @@ import org.apache.spark.sql.catalyst.plans.logical.Offset;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Sort;
 import org.apache.spark.sql.types.DataTypes;
-import org.apache.spark.sql.types.Metadata;
 import org.junit.jupiter.api.Test;
 
 /** Which plans need only the first rows of a leaf, and of which order. */
 class FirstRowsTest {
-  private final AttributeReference key = column("k");
-  private final AttributeReference other = column("v");
+  private final AttributeReference key = column("k", DataTypes.IntegerType);
+  private final AttributeReference other = column("v", DataTypes.IntegerType);
   private final LogicalPlan leaf =
       made(LocalRelation.class, Scala.seq(List.of(key, other)), Scala.seq(List.of()), false);
 
@@ -117,31 +114,5 @@ class FirstRowsTest {
 
   private static LogicalPlan limit(int rows, LogicalPlan child) {
     return new GlobalLimit(number(rows), new LocalLimit(number(rows), child));
-  }
-
-  private static Expression number(int value) {
-    return new Literal(value, DataTypes.IntegerType);
-  }
-
-  /** Make a node. In newer versions of Spark, its constructor has one more option. */
-  private static LogicalPlan made(Class<? extends LogicalPlan> type, Object... arguments) {
-    Constructor<?> constructor = type.getConstructors()[0];
-    Object[] all = Arrays.copyOf(arguments, constructor.getParameterCount());
-    Arrays.fill(all, arguments.length, all.length, scala.Option.empty());
-    try {
-      return (LogicalPlan) constructor.newInstance(all);
-    } catch (ReflectiveOperationException e) {
-      throw new IllegalStateException(e);
-    }
-  }
-
-  private static AttributeReference column(String name) {
-    return new AttributeReference(
-        name,
-        DataTypes.IntegerType,
-        true,
-        Metadata.empty(),
-        NamedExpression$.MODULE$.newExprId(),
-        Scala.seq(List.of()));
   }
 }

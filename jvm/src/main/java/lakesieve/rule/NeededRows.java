@@ -1,0 +1,31 @@
+package lakesieve.rule;
+
+import java.util.Map;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+
+/**
+ * What the part of a plan above a node needs of the rows of the node, if it does not need all of
+ * them.
+ */
+sealed interface NeededRows permits FirstRows, DistinctKeys {
+  /**
+   * Return what is needed of the children of a node, or null if any row may be needed.
+   *
+   * @param above what is needed of the node, or null
+   */
+  static NeededRows below(LogicalPlan n, NeededRows above) {
+    NeededRows first = FirstRows.below(n, above instanceof FirstRows rows ? rows : null);
+    if (first != null) return first;
+    return DistinctKeys.below(n, above instanceof DistinctKeys keys ? keys : null);
+  }
+
+  /** Name of the field of a request that has the description. */
+  String field();
+
+  /**
+   * Return the description of the rows for Python, or null if they cannot be described.
+   *
+   * @param leaf the scan; the expressions are over its columns
+   */
+  Map<String, Object> described(LogicalPlan leaf);
+}

@@ -1,0 +1,93 @@
+"""Small tables of few distinct values, and drawn changes of them and of their indexes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.depth import is_soak
+from tests.spark.drivers import IcebergDriver
+
+import lakesieve as ls
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Callable
+
+    from pyspark.sql import DataFrame, SparkSession
+    from tests.spark.drivers import OpenDriver
+
+__all__ = ["COLUMNS", "COMPOSITE", "FORMATS", "branches", "drawn_rows", "steps_of"]
+
+FORMATS = ["iceberg", "delta", "parquet"]
+COLUMNS = {
+    "whole": ("INT", ["NULL", "-2147483648", "0", "1", "2", "3", "7", "2147483647"]),
+    "real": ("DOUBLE", ["NULL", "0D", "-0D", "1.5D", "double('NaN')", "double('-Infinity')"]),
+    "word": ("STRING", ["NULL", "''", "'a'", "'ä'", "'aa'", "'日本'", "'zz'"]),
+    "day": ("DATE", ["NULL", "DATE'1970-01-01'", "DATE'2020-02-29'", "DATE'9999-12-31'"]),
+    "money": ("DECIMAL(10, 2)", ["NULL", "0", "1.25", "-98765432.10"]),
+    "inner.place": ("STRING", ["NULL", "'a'", "'b'", "'c'"]),
+}
+
+COMPOSITE = (
+    ("inner.place", "whole"),
+    ("word", "day", "real"),
+    ("whole", "word", "money"),
+    ("day", "inner.place", "id"),
+)
+"""The columns of the indexes of several columns."""
+
+
+def drawn_rows(spark: SparkSession, drawn: random.Random, start: int, files: int) -> DataFrame:
+    """Draw rows with distinct ids, some files of them with other values than the rest."""
+    parts = []
+    for at in range(files):
+        few = {name: drawn.sample(values, 2) for name, (_, values) in COLUMNS.items()}
+        rows = []
+        for row in range(drawn.choice([1, 3, 12])):
+            values = [str(start + 100 * at + row)]
+            for name, (kind, _) in COLUMNS.items():
+                value = f"CAST({drawn.choice(few[name])} AS {kind})"
+                values.append(f"named_struct('place', {value})" if "." in name else value)
+            rows.append(f"({', '.join(values)})")
+        names = ", ".join(name.partition(".")[0] for name in ("id", *COLUMNS))
+        parts.append(spark.sql(f"SELECT * FROM VALUES {', '.join(rows)} AS t({names})").coalesce(1))
+    frame = parts[0]
+    for part in parts[1:]:
+        frame = frame.union(part)
+    return frame
+
+
+def steps_of(
+    spark: SparkSession, driver: OpenDriver, drawn: random.Random
+) -> list[Callable[[], object]]:
+    """Return changes of a table and of its indexes, one after the other."""
+
+    def compact() -> None:
+        for info in ls.list_indexes(driver.name, spark=spark):
+            ls.open_index(driver.name, info.name, spark=spark).compact()
+
+    steps: list[Callable[[], object]] = [
+        lambda: None,
+        lambda: driver.append(drawn_rows(spark, drawn, 10_000, 2)),
+        lambda: ls.refresh_indexes(driver.name, spark=spark),
+        lambda: driver.append(drawn_rows(spark, drawn, 20_000, 1)),
+    ]
+    if is_soak():
+        steps += [driver.compact, lambda: ls.refresh_indexes(driver.name, spark=spark), compact]
+    if isinstance(driver, IcebergDriver):
+        branch = f"{driver.name}.branch_side"
+        steps += [
+            lambda: spark.sql(f"ALTER TABLE {driver.name} CREATE BRANCH side"),
+            lambda: drawn_rows(spark, drawn, 30_000, 1).writeTo(branch).append(),
+        ]
+    if driver.versions():
+        steps.append(lambda: driver.delete(f"id % {drawn.choice([2, 5, 11])} = 1"))
+    return steps
+
+
+def branches(spark: SparkSession, driver: OpenDriver) -> list[str]:
+    """Return the branches of a table besides the main one, as SQL writes them."""
+    if not isinstance(driver, IcebergDriver):
+        return []
+    rows = spark.sql(f"SELECT name FROM {driver.name}.refs WHERE name <> 'main'").collect()
+    return [f"'{row[0]}'" for row in rows]
