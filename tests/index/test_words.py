@@ -18,7 +18,7 @@ from lakesieve.index.expression_conditions import Expressions
 from lakesieve.index.expressions import UnknownColumnError, key_expression, stored_tree
 from lakesieve.index.key_filters import UsableIndex, on_keys
 from lakesieve.index.opened import OpenedIndex
-from lakesieve.index.scan_decision import column_types
+from lakesieve.index.scan_decision import column_types, keep_tree
 from lakesieve.predicate import KeysWith, Ranges, bind, rows_where, source_of_many
 from lakesieve.predicate.parse import parse_sql
 from lakesieve.sieve import LONGEST_WORD, blocks_of_pairs
@@ -194,3 +194,18 @@ def test_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     cut = _index(_store([(b"abc", 0), (b"abx", 1)], whole=False))
     with pytest.raises(CorruptIndexError, match="not whole words"):
         cut.may_contain(b"b", at_end=False)
+
+
+def test_many_parts_of_words_are_not_searched() -> None:
+    """Each part is searched among all words, so that only a few are; the reason says so."""
+    index = _index(_store([(f"word{n}".encode(), n % FILES) for n in range(30)]))
+    usable = [UsableIndex(index=index, columns=index.definition.columns)]
+
+    def reasons(count: int) -> list[str]:
+        condition = parse_sql(" OR ".join(f"s LIKE '%ord{n}%'" for n in range(count)))
+        words = Expressions.of(condition, usable, COLUMNS).words
+        bound = bind(condition, column_types(COLUMNS), strict=True, words=words)
+        return [str(reason.code) for reason in keep_tree(rows_where(bound), usable).reasons]
+
+    assert reasons(5) == ["not-selective"]
+    assert reasons(100) == ["look-up-too-large"]
