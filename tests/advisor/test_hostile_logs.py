@@ -53,6 +53,7 @@ def in_time(act: Callable[[], T]) -> T:
         f"({'5 < ' * (LONG // 4)}k#1)",
         f"k#1 IN ({'(' * LONG}",
         "(" * LONG,
+        f"{'(' * (LONG // 2)}k#1 = 5{')' * (LONG // 2)}",
         "(" * 150 + "k#1 = 5" + " AND k#1 = 5)" * 150,
         f"{'(' * 200}{'(k#1 = 5) OR ' * (LONG // 13)}",
         f"isnotnull({WORD})",

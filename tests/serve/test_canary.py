@@ -11,13 +11,17 @@ from urllib.parse import quote
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
+from starlette.applications import Starlette
+from starlette.routing import Route
 from tests.serve.running import Caller, running
 from tests.serve.upstreams import tables_behind
 
 import lakesieve as ls
-from lakesieve.errors import LakesieveError
-from lakesieve.printable import secrets_in
+from lakesieve.errors import ErrorKind, LakesieveError, StorageError
+from lakesieve.printable import secrets_in, without_secrets
+from lakesieve.serve.answers import answered
 from lakesieve.serve.log_lines import JsonLines, TextLines
+from lakesieve.serve.logs import conceal
 from lakesieve.serve.planning import PlanningContext
 from lakesieve.serve.run import guarded_app
 from lakesieve.serve.settings import ServerSettings
@@ -26,6 +30,8 @@ from lakesieve.serve.upstream import build_proxy
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from starlette.responses import Response
 
 CANARY = "cAnArY/+4711"
 QUOTED = quote(CANARY, safe="")
@@ -146,6 +152,33 @@ def test_requests(settings: ServerSettings, log: Log) -> None:
     assert _seen(Caller(guarded_app(settings)), log) > 30
 
 
+@pytest.mark.parametrize(
+    ("own", "said"),
+    [
+        (None, "The server cannot do that now; its log says why. Try again."),
+        ("The table cannot be read.", "The table cannot be read. Try again."),
+    ],
+)
+def test_words_of_other_programs(own: str | None, said: str) -> None:
+    """What another program says of a failure is not in the answer, even if an error repeats it."""
+
+    def fails(*_: Any) -> Response:
+        try:
+            raise OSError(CANARY)
+        except OSError as error:
+            raise StorageError(
+                f"The table cannot be read: {error}",
+                kind=ErrorKind.STORAGE_FAILED,
+                hint="Try again.",
+                public_message=own,
+            ) from error
+
+    answer = Caller(Starlette(routes=[Route("/t", answered(fails))])).get("/t")
+
+    assert answer.status_code == 503
+    assert answer.json()["error"]["message"] == said
+
+
 @pytest.mark.parametrize("what", ["metadata", "table", "database"])
 def test_storage_that_is_away(
     settings: ServerSettings, log: Log, tmp_path: Path, what: str
@@ -193,6 +226,26 @@ def test_a_catalog_that_cannot_be_opened(
 def test_passwords_in_addresses(address: str) -> None:
     """The log conceals a password in every place where SQLAlchemy accepts one."""
     assert "pa/ss-word" in secrets_in({"uri": address})
+
+
+def test_what_the_log_conceals(log: Log) -> None:
+    """A concealed value is in no line of the log: neither in messages nor in exceptions."""
+    conceal([CANARY])
+    logger = logging.getLogger("lakesieve.serve.canary")
+    try:
+        raise OSError(f"refused {CANARY}")
+    except OSError:
+        logger.exception("loading with %s failed", CANARY, extra={"fields": {"key": CANARY}})
+
+    assert log.text.count("loading with *** failed") == 2
+    assert log.text.count("OSError: refused ***") == 2
+    assert not _has(log.text)
+
+
+def test_users_in_addresses() -> None:
+    """The users of addresses are left out, even if nobody knows their passwords."""
+    said = without_secrets("cannot reach ftp://me:pw@host/x", ())
+    assert said == "cannot reach ftp://***@host/x"
 
 
 def test_names_of_secrets() -> None:
