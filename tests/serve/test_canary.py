@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import logging
+import uuid
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -21,7 +23,7 @@ from lakesieve.errors import ErrorKind, LakesieveError, StorageError
 from lakesieve.printable import secrets_in, without_secrets
 from lakesieve.serve.answers import answered
 from lakesieve.serve.log_lines import JsonLines, TextLines
-from lakesieve.serve.logs import conceal
+from lakesieve.serve.logs import conceal, concealed
 from lakesieve.serve.planning import PlanningContext
 from lakesieve.serve.run import guarded_app
 from lakesieve.serve.settings import ServerSettings
@@ -206,7 +208,9 @@ def test_a_catalog_that_cannot_be_opened(
     settings: ServerSettings, log: Log, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The error at the start repeats no password of an address."""
-    for uri in (f"sqlite:///no/such/{QUOTED}", f"bad://me:{QUOTED}@127.0.0.1:9/x", f"::{CANARY}"):
+    uris = (f"sqlite:///no/such/{QUOTED}", f"bad://me:{QUOTED}@127.0.0.1:9/x", f"::{CANARY}")
+    # SQLAlchemy repeats this address
+    for uri in (*uris, f"sqlite://host/x?password={QUOTED}"):
         monkeypatch.setenv("PYICEBERG_CATALOG__SHOP__TYPE", "sql")
         monkeypatch.setenv("PYICEBERG_CATALOG__SHOP__URI", uri)
         with pytest.raises(LakesieveError) as raised:
@@ -240,6 +244,23 @@ def test_what_the_log_conceals(log: Log) -> None:
     assert log.text.count("loading with *** failed") == 2
     assert log.text.count("OSError: refused ***") == 2
     assert not _has(log.text)
+
+
+def test_what_a_server_conceals(
+    settings: ServerSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log leaves out secrets of the catalog and the environment, and the tokens of callers."""
+    secrets = [uuid.uuid4().hex for _ in range(3)]
+    monkeypatch.delenv("PYICEBERG_CATALOG__SHOP__TOKEN")
+    monkeypatch.setenv("PYICEBERG_HOME", str(tmp_path))
+    document = f"catalog:\n  shop:\n    token: {secrets[0]}\n"
+    (tmp_path / ".pyiceberg.yaml").write_text(document)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", secrets[1])
+    (tmp_path / "tokens").write_text(secrets[2])
+
+    guarded_app(replace(settings, tokens=str(tmp_path / "tokens")))
+
+    assert [concealed(secret) for secret in secrets] == ["***"] * 3
 
 
 def test_users_in_addresses() -> None:
