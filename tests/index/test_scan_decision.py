@@ -262,6 +262,20 @@ def test_another_column_of_the_same_name_is_no_change_of_type() -> None:
     assert reasons == []
 
 
+def test_another_column_of_the_same_type_is_named() -> None:
+    """Where names alone tell columns apart, one that was dropped and added again is the reason."""
+    index = stored(GRID, ["a"], range(FILES))
+    definition = dataclasses.replace(index.definition, table_format="delta")
+    state = dataclasses.replace(index.snapshot, definition=definition)
+    opened = OpenedIndex(IndexStore(index.storage), state)
+
+    usable, (reason,) = usable_indexes([opened], {}, "t", types_by_name={"a": ""})
+
+    assert usable == []
+    assert reason.code is ReasonCode.TYPE_CHANGED
+    assert "another column that had the name a" in reason.detail
+
+
 def test_many_keys_are_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A repeated question about many keys is read once, and callers cannot change the answer."""
     index = stored(GRID, ["c"], range(FILES))
