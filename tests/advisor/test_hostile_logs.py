@@ -54,6 +54,7 @@ def in_time(act: Callable[[], T]) -> T:
         f"k#1 IN ({'(' * LONG}",
         "(" * LONG,
         "(" * 150 + "k#1 = 5" + " AND k#1 = 5)" * 150,
+        f"{'(' * (150 + LONG // 2)}{')' * (LONG // 2)}{' AND k#1 = 5)' * 150}",
         f"{'(' * 200}{'(k#1 = 5) OR ' * (LONG // 13)}",
         f"isnotnull({WORD})",
         f"isnull(k#1{'.a' * LONG}(",

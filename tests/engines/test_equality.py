@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
+import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
+from pyiceberg.io.pyarrow import PyArrowFileIO
 from tests.engines.iceberg_table import Table
 from tests.engines.tables import index_of
 
 from lakesieve.engines import arrow
 from lakesieve.engines import polars as polars_engine
+from lakesieve.engines.equality import EqualityDeletes
 from lakesieve.errors import UnsupportedError
 from lakesieve.tables.opening import open_table
 
@@ -97,3 +102,28 @@ def test_fields_that_are_gone(table: Table) -> None:
 
     with pytest.raises(UnsupportedError, match="not columns of this version"):
         table.keys()
+
+
+class _Delete:
+    """A delete file that compares one field."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = str(path)
+
+    def value(self, name: str) -> Any:
+        """Return what its manifest says of it."""
+        return {"file_format": "parquet", "equality_ids": [1]}[name]
+
+
+def test_old_times_of_imported_deletes(tmp_path: Path) -> None:
+    """INT96 times of a delete file are compared as the times that Spark reads, in any year."""
+    times = [datetime(9999, 12, 31, tzinfo=UTC), datetime(2026, 1, 31, tzinfo=UTC)]
+    field = pa.field("t", pa.timestamp("us", "UTC"), metadata={"PARQUET:field_id": "1"})
+    rows = pa.table({"t": times}, pa.schema([field]))
+    path = tmp_path / "deletes.parquet"
+    pq.write_table(rows.slice(0, 1), path, use_deprecated_int96_timestamps=True)
+    delete: Any = _Delete(path)
+
+    alive = EqualityDeletes().alive(rows, [delete], {1: "t"}, PyArrowFileIO())
+
+    assert alive["t"].to_pylist() == times[1:]

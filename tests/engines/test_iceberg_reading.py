@@ -119,7 +119,7 @@ def test_a_column_of_an_unknown_type(tmp_path: Path, kind: str) -> None:
         document["next-row-id"] = 0
         for schema in document["schemas"]:
             schema["fields"] += [
-                {"id": 9, "name": "odd", "required": False, "type": kind},
+                {"id": 9, "name": "odd", "required": True, "type": kind},
                 {"id": 10, "name": "many", "required": False, "type": inner},
             ]
 

@@ -240,6 +240,7 @@ def test_a_column_that_cannot_be_read_closes_no_table(tmp_path: Path) -> None:
     assert frame.collect_schema().names() == held.column_names
     assert frame.select("k").collect().to_dicts() == [{"k": 1}]
     for name in ("nanos", "clock", "money"):
+        assert dataset.schema.field(name).type == pa.null()
         with pytest.raises(UnsupportedError, match=f"The column {name} is not read without Spark"):
             dataset.to_table(columns=[name])
 

@@ -76,6 +76,15 @@ def test_the_catalogue_of_other_files_is_refused() -> None:
         decode_catalogue(other, entry)
 
 
+def test_the_id_of_other_files_is_refused() -> None:
+    """Engines keep the digests of paths by the catalogue's id, so the id must be of these paths."""
+    _, entry = encode_catalogue(_catalogue(["a", "b"]))
+    data, other = encode_catalogue(_catalogue(["a", "c"]))
+
+    with pytest.raises(CorruptIndexError, match="other files than the commit"):
+        decode_catalogue(data, dataclasses.replace(other, id=entry.id), ["path"])
+
+
 def _bomb(files: list[str], **columns: pa.Array) -> tuple[bytes, CatalogueEntry]:
     """Return a catalogue that no writer made, with the checksum of its bytes."""
     sink = io.BytesIO()

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 import pytest
 
 from lakesieve.errors import InvalidInputError, NotFoundError
-from lakesieve.index.definition import default_name, key_columns
+from lakesieve.index.definition import column_names, default_name, key_columns
+from lakesieve.index.registry import index_storage
+from lakesieve.storage import open_storage
 from lakesieve.tables import Column, TableVersion
 
 VERSION = TableVersion(id="1", schema="")
@@ -54,6 +56,11 @@ def test_columns_in_back_quotes(written: str, path: tuple[str, ...]) -> None:
     assert column.path == path
 
 
+def test_a_string_is_one_column() -> None:
+    """A string is the name of one column, and not a list of its characters."""
+    assert column_names("id") == column_names(["id"]) == ("id",)
+
+
 def test_unknown_columns() -> None:
     """An unknown column is refused with a list of the existing columns."""
     table = Columns([("a", "d.e")])
@@ -77,3 +84,10 @@ def test_unknown_columns() -> None:
 def test_names_by_default(columns: list[str], name: str) -> None:
     """The default name of an index is valid as the name of a folder."""
     assert default_name(columns) == name
+
+
+def test_a_name_that_cannot_be_a_folder() -> None:
+    """The error says how to give another name, in Python and on the command line."""
+    with pytest.raises(InvalidInputError, match="not a valid name") as raised:
+        index_storage(open_storage("memory://names"), "x y")
+    assert "(name=, --name)" in str(raised.value.hint)

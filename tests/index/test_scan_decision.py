@@ -262,6 +262,20 @@ def test_another_column_of_the_same_name_is_no_change_of_type() -> None:
     assert reasons == []
 
 
+def test_another_column_of_the_same_type_is_named() -> None:
+    """Where names alone tell columns apart, one that was dropped and added again is the reason."""
+    index = stored(GRID, ["a"], range(FILES))
+    definition = dataclasses.replace(index.definition, table_format="delta")
+    state = dataclasses.replace(index.snapshot, definition=definition)
+    opened = OpenedIndex(IndexStore(index.storage), state)
+
+    usable, (reason,) = usable_indexes([opened], {}, "t", types_by_name={"a": ""})
+
+    assert usable == []
+    assert reason.code is ReasonCode.TYPE_CHANGED
+    assert "another column that had the name a" in reason.detail
+
+
 def test_many_keys_are_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A repeated question about many keys is read once, and callers cannot change the answer."""
     index = stored(GRID, ["c"], range(FILES))
@@ -342,3 +356,30 @@ def test_what_reads_too_much_of_an_index_is_left(monkeypatch: pytest.MonkeyPatch
     assert plan("a IN (2, 4) AND c = 20")[0] == [alone, ("index-used", "c")]
     assert plan("a IN (2, 4) AND c = 20")[1] == plan("c = 20")[1]
     assert plan("a IN (2, 4) AND a = 2")[1] == plan("a = 2")[1]
+
+
+def _one_of(pairs: int) -> Expr:
+    """Return ``a = 0 AND c = 0 OR a = 1 AND c = 1 OR ...``."""
+
+    def equal(name: str, value: int) -> Expr:
+        return Compare(column=(name,), op="=", value=Literal(kind="integer", value=value))
+
+    return Or(args=tuple(And(args=(equal("a", n), equal("c", n))) for n in range(pairs)))
+
+
+def test_many_conditions_on_one_index_are_left() -> None:
+    """A predicate with too many look-ups, or with too large answers, skips nothing and says why."""
+    kinds = {c.field_id: (c.kind, c.scale) for c in COLUMNS.values()}
+    usable, _ = usable_indexes([stored(GRID, [n], range(FILES)) for n in ("a", "c")], kinds, "t")
+
+    def codes(pairs: int) -> list[str]:
+        rows = rows_where(bind(_one_of(pairs), COLUMNS, strict=True))
+        return [str(reason.code) for reason in keep_tree(rows, usable).reasons]
+
+    assert codes(200) == ["index-used"]
+    assert codes(10_000) == ["look-up-too-large"] * 2
+    for one in usable:
+        # answers of indexes that cover a million files
+        one.index.files = lambda: [("x", 1 << 20)]  # type: ignore[method-assign]
+    assert codes(200) == ["index-used"]
+    assert codes(400) == ["look-up-too-large"] * 2

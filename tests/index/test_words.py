@@ -17,8 +17,9 @@ from lakesieve.errors import CorruptIndexError, UnsupportedError
 from lakesieve.format import IndexDefinition, catalogue_id, encode_segment
 from lakesieve.index.definition import define
 from lakesieve.index.expressions import key_expression, stored_tree
-from lakesieve.index.key_filters import on_keys
+from lakesieve.index.key_filters import UsableIndex, on_keys
 from lakesieve.index.opened import OpenedIndex
+from lakesieve.index.scan_decision import keep_tree
 from lakesieve.predicate import KeysWith, Ranges
 from lakesieve.predicate.parse import parse_sql
 from lakesieve.sieve import LONGEST_WORD, WordPart, blocks_of_pairs
@@ -166,3 +167,17 @@ def test_a_word_of_other_letters(monkeypatch: pytest.MonkeyPatch) -> None:
     folded = index.may_contain(WordPart(text=b"key", is_folded=True))
     assert folded is not None
     assert set(index.paths().filter(pa.array(folded.keep)).to_pylist()) == {"0-2"}
+
+
+def test_many_parts_of_words_are_not_searched() -> None:
+    """Each part is searched among all words, so that only a few are; the reason says so."""
+    index = _index(_store([(f"word{n}".encode(), n % FILES) for n in range(30)]))
+    usable = [UsableIndex(index=index, columns=index.definition.columns)]
+
+    def reasons(count: int) -> list[str]:
+        condition = parse_sql(" OR ".join(f"s LIKE '%ord{n}%'" for n in range(count)))
+        rows, _ = filter_of(condition, usable)
+        return [str(reason.code) for reason in keep_tree(rows, usable).reasons]
+
+    assert reasons(5) == ["not-selective"]
+    assert reasons(100) == ["look-up-too-large"]

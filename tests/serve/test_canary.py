@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import logging
+import uuid
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -11,13 +13,17 @@ from urllib.parse import quote
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
+from starlette.applications import Starlette
+from starlette.routing import Route
 from tests.serve.running import Caller, running
 from tests.serve.upstreams import tables_behind
 
 import lakesieve as ls
-from lakesieve.errors import LakesieveError
-from lakesieve.printable import secrets_in
+from lakesieve.errors import ErrorKind, LakesieveError, StorageError
+from lakesieve.printable import secrets_in, without_secrets
+from lakesieve.serve.answers import answered
 from lakesieve.serve.log_lines import JsonLines, TextLines
+from lakesieve.serve.logs import conceal, concealed
 from lakesieve.serve.planning import PlanningContext
 from lakesieve.serve.run import guarded_app
 from lakesieve.serve.settings import ServerSettings
@@ -26,6 +32,8 @@ from lakesieve.serve.upstream import build_proxy
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from starlette.responses import Response
 
 CANARY = "cAnArY/+4711"
 QUOTED = quote(CANARY, safe="")
@@ -146,6 +154,33 @@ def test_requests(settings: ServerSettings, log: Log) -> None:
     assert _seen(Caller(guarded_app(settings)), log) > 30
 
 
+@pytest.mark.parametrize(
+    ("own", "said"),
+    [
+        (None, "The server cannot do that now; its log says why. Try again."),
+        ("The table cannot be read.", "The table cannot be read. Try again."),
+    ],
+)
+def test_words_of_other_programs(own: str | None, said: str) -> None:
+    """What another program says of a failure is not in the answer, even if an error repeats it."""
+
+    def fails(*_: Any) -> Response:
+        try:
+            raise OSError(CANARY)
+        except OSError as error:
+            raise StorageError(
+                f"The table cannot be read: {error}",
+                kind=ErrorKind.STORAGE_FAILED,
+                hint="Try again.",
+                public_message=own,
+            ) from error
+
+    answer = Caller(Starlette(routes=[Route("/t", answered(fails))])).get("/t")
+
+    assert answer.status_code == 503
+    assert answer.json()["error"]["message"] == said
+
+
 @pytest.mark.parametrize("what", ["metadata", "table", "database"])
 def test_storage_that_is_away(
     settings: ServerSettings, log: Log, tmp_path: Path, what: str
@@ -173,7 +208,9 @@ def test_a_catalog_that_cannot_be_opened(
     settings: ServerSettings, log: Log, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The error at the start repeats no password of an address."""
-    for uri in (f"sqlite:///no/such/{QUOTED}", f"bad://me:{QUOTED}@127.0.0.1:9/x", f"::{CANARY}"):
+    uris = (f"sqlite:///no/such/{QUOTED}", f"bad://me:{QUOTED}@127.0.0.1:9/x", f"::{CANARY}")
+    # SQLAlchemy repeats this address
+    for uri in (*uris, f"sqlite://host/x?password={QUOTED}"):
         monkeypatch.setenv("PYICEBERG_CATALOG__SHOP__TYPE", "sql")
         monkeypatch.setenv("PYICEBERG_CATALOG__SHOP__URI", uri)
         with pytest.raises(LakesieveError) as raised:
@@ -193,6 +230,43 @@ def test_a_catalog_that_cannot_be_opened(
 def test_passwords_in_addresses(address: str) -> None:
     """The log conceals a password in every place where SQLAlchemy accepts one."""
     assert "pa/ss-word" in secrets_in({"uri": address})
+
+
+def test_what_the_log_conceals(log: Log) -> None:
+    """A concealed value is in no line of the log: neither in messages nor in exceptions."""
+    conceal([CANARY])
+    logger = logging.getLogger("lakesieve.serve.canary")
+    try:
+        raise OSError(f"refused {CANARY}")
+    except OSError:
+        logger.exception("loading with %s failed", CANARY, extra={"fields": {"key": CANARY}})
+
+    assert log.text.count("loading with *** failed") == 2
+    assert log.text.count("OSError: refused ***") == 2
+    assert not _has(log.text)
+
+
+def test_what_a_server_conceals(
+    settings: ServerSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log leaves out secrets of the catalog and the environment, and the tokens of callers."""
+    secrets = [uuid.uuid4().hex for _ in range(3)]
+    monkeypatch.delenv("PYICEBERG_CATALOG__SHOP__TOKEN")
+    monkeypatch.setenv("PYICEBERG_HOME", str(tmp_path))
+    document = f"catalog:\n  shop:\n    token: {secrets[0]}\n"
+    (tmp_path / ".pyiceberg.yaml").write_text(document)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", secrets[1])
+    (tmp_path / "tokens").write_text(secrets[2])
+
+    guarded_app(replace(settings, tokens=str(tmp_path / "tokens")))
+
+    assert [concealed(secret) for secret in secrets] == ["***"] * 3
+
+
+def test_users_in_addresses() -> None:
+    """The users of addresses are left out, even if nobody knows their passwords."""
+    said = without_secrets("cannot reach ftp://me:pw@host/x", ())
+    assert said == "cannot reach ftp://***@host/x"
 
 
 def test_names_of_secrets() -> None:

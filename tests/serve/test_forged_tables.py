@@ -118,6 +118,8 @@ def test_an_honest_table(shop: Shop) -> None:
 def test_the_manifest_list_of_another_table(shop: Shop) -> None:
     """A table that names the manifest list of another one gets nothing of it."""
     shop.forge()
+    # the client learns when it loads the table that it must plan
+    assert shop.mode() == "client"
     _refused(shop)
 
 
@@ -162,6 +164,15 @@ def test_data_elsewhere(shop: Shop) -> None:
     _refused(shop)
 
 
+def test_data_files_elsewhere(shop: Shop) -> None:
+    """Nor is a table whose manifests, which are its own, name data files outside its location."""
+    loaded = _loaded(shop.others)
+    loaded["metadata"]["location"] += "/metadata"
+    shop.tables[_MINE] = loaded
+    assert shop.mode() is None
+    _refused(shop)
+
+
 @pytest.mark.parametrize("shop", [False], indirect=True, ids=["lent"])
 def test_without_lent_credentials(shop: Shop) -> None:
     """Without credentials of the caller's no file is read, whatever the server may read."""
@@ -175,7 +186,11 @@ def test_one_name_under_two_prefixes(shop: Shop, tmp_path: Path) -> None:
     assert shop.plan("/v1/a/namespaces/db/tables/t").status_code == 200
     loaded = shop.forge(location=f"file://{tmp_path}")
     shop.tables["/v1/b/namespaces/db/tables/t"] = loaded
-    shop.take_snapshot(loaded, shop.others.metadata.snapshots[-1].manifest_list)
+    # a list in its own folder, of manifests that were read for the other table
+    own = tmp_path / "metadata" / "snap-1.avro"
+    listed = shop.others.metadata.snapshots[-1].manifest_list.removeprefix("file://")
+    own.write_bytes(Path(listed).read_bytes())
+    shop.take_snapshot(loaded, f"file://{own}")
     answer = shop.plan("/v1/b/namespaces/db/tables/t")
     assert answer.status_code == 406
     assert "file-path" not in answer.text

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import socket
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+import uvicorn
+from tests.ports import free_port
 
 from lakesieve.errors import InvalidInputError
-from lakesieve.serve.run import check_certificate, check_port
+from lakesieve.serve.connections import Connection
+from lakesieve.serve.run import check_certificate, check_port, serve
+from lakesieve.serve.settings import ServerSettings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,3 +45,16 @@ def test_a_certificate_that_cannot_be_used(tmp_path: Path) -> None:
             check_certificate(str(tmp_path / certificate), None)
     with pytest.raises(InvalidInputError, match="--certificate"):
         check_certificate(None, "server.key")
+
+
+def test_what_uvicorn_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server has connections with limits for headers, and a deadline for its end."""
+    told: dict[str, Any] = {}
+    monkeypatch.setattr(uvicorn, "run", lambda _, **options: told.update(options))
+    # where the settings are left for worker processes
+    monkeypatch.setenv("LAKESIEVE_SERVE", "")
+
+    serve(ServerSettings(warehouse=str(tmp_path), port=free_port(), shutdown_seconds=7))
+
+    assert told["http"] is Connection
+    assert told["timeout_graceful_shutdown"] == 7

@@ -19,9 +19,12 @@ from lakesieve.advisor.index_estimates import estimate_indexes
 from lakesieve.api import look_ups
 from lakesieve.errors import ErrorKind, LakesieveError, UnsupportedError
 from lakesieve.index.declared import DeclaredIndex, DeclaredTable
+from lakesieve.index.freshness import index_states
+from lakesieve.spark.session.access import access_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -82,13 +85,18 @@ def test_look_ups(spark: SparkSession, branched: str, conf: dict[str, str], suff
         given = ls.check_references(
             spark.range(495, 505).toDF("id"), ["id"], name, ["id"], spark=spark
         )
+        main = f"{branched}.branch_main"
+        child = ls.check_references(name, ["id"], main, ["id"], spark=spark)
 
         assert len(ls.find_files(name, "id >= 0", spark=spark).paths) == files
         held = index.contains(pa.array([7, 500, 1000]), confirm=True)
         assert held.absent.to_pylist() == [key not in ids for key in (7, 500, 1000)]
+        of_frame = index.contains(spark.range(495, 505).toDF("id"), confirm=True).keys
+        assert of_frame.where("absent").count() == len(set(range(495, 505)) - ids)
         assert ls.check_unique(name, ["id"], spark=spark).violations == twice
         assert ls.duplicates(name, ["id"], spark=spark).count == twice
         assert given.violations == len(set(range(495, 505)) - ids)
+        assert child.violations == len(ids - set(range(100)))
         assert ls.status(name, spark=spark).files == files
         assert ls.deletes.read(name, spark=spark).count() == spark.table(name).count()
         refreshed = index.refresh()
@@ -198,6 +206,8 @@ def test_a_column_added_since_the_last_commit(
         index = ls.create_index(name, ["id"], name="again", spark=spark)
 
         assert index.info().rows == spark.table(name).count()
+        new_column = ls.create_index(name, ["w"], name="new", spark=spark)
+        assert new_column.info().rows == spark.table(name).count()
         held = index.contains(pa.array([7, 500, 1000]), confirm=True)
         assert held.absent.to_pylist() == [False, False, True]
         assert ls.check_unique(name, ["id"], spark=spark).violations == 1
@@ -249,16 +259,21 @@ def test_all_references_of_a_session_on_a_branch(spark: SparkSession, branched: 
     assert ls.find_files(branched, "id = 2000", spark=spark).uncovered == 0
 
 
-def test_upkeep_on_a_branch(spark: SparkSession, branched: str) -> None:
-    """Maintenance and trade-offs are about the session's branch, not about main."""
+def test_upkeep_on_a_branch(spark: SparkSession, branched: str, tmp_path: Path) -> None:
+    """Maintenance, freshness, trade-offs and advice are about the session's branch, not main."""
+    queries = tmp_path / "queries.sql"
+    queries.write_text(f"SELECT * FROM {branched} WHERE v = 'again';")
     declared = DeclaredTable(name=branched, indexes=(DeclaredIndex(columns=("id",), name="id"),))
     blocks = ls.trade_offs(branched, "id", spark=spark)[-1].blocks
     with settings(spark, {WAP_BRANCH: "audit"}):
         assert ls.find_files(branched, "id = 505", spark=spark).uncovered == 1
+        (state,) = index_states(access_by(spark), branched, None)
+        (advice,) = ls.advise(branched, queries=[str(queries)], spark=spark)
         (done,) = ls.maintain([declared], spark=spark)
 
         assert ls.find_files(branched, "id = 505", spark=spark).uncovered == 0
         assert ls.trade_offs(branched, "id", spark=spark)[-1].blocks > blocks
+    assert (state.covered_files, state.live_files, advice.files) == (2, 4, 4)
     assert done.holds
     assert [step.action for step in done.steps] == ["refresh"]
 

@@ -125,6 +125,22 @@ def test_directories_are_read_as_by_spark(spark: SparkSession, tmp_path: Path) -
     assert ended.get("equal", 0) > CASES // 2, ended
 
 
+def test_values_of_two_types(spark: SparkSession, tmp_path: Path) -> None:
+    """Two values of different types have the type that Spark gives their column."""
+    pairs = [
+        *[("3000000000", "1.5"), ("1", "1.5"), ("1", "3000000000"), ("1", "1" * 30)],
+        *[("3000000000", "1" * 30), ("2026-01-01", "2026-01-01 00:00:00"), ("1.5", "x")],
+        ("2026-W05", "2026-01-01"),
+    ]
+    for number, pair in enumerate(pairs):
+        for value in pair:
+            folder = tmp_path / str(number) / f"p={value}"
+            folder.mkdir(parents=True)
+            pq.write_table(pa.table({"v": ["a"]}), folder / "f.parquet")
+        ended = _check(spark, tmp_path / str(number), f"{pair}")
+        assert ended in {"equal", "but for times"}, pair
+
+
 def test_types_are_inferred_as_by_spark(spark: SparkSession) -> None:
     """Spark's own inference of drawn values of a partition gives the same types."""
     jvm: Any = spark._jvm

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import lzma
+import tracemalloc
 import zlib
 from io import BytesIO
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 
 from lakesieve.errors import UnsupportedError
 from lakesieve.storage import StorageOptions
-from lakesieve.tables.avro import check_decoded
+from lakesieve.tables.avro import avro_records, check_decoded
 from lakesieve.tables.iceberg.manifests import data_files
 
 if TYPE_CHECKING:
@@ -78,10 +79,35 @@ def test_a_small_manifest_list_does_not_take_all_memory(tmp_path: Path) -> None:
         data_files([{"manifest-list": str(path)}], StorageOptions(conf={}), "t")
 
 
-def test_records_without_bytes_are_refused() -> None:
+@pytest.mark.parametrize("codec", CODECS[1:])
+def test_what_does_not_fit_is_not_decompressed(codec: str) -> None:
+    """Of a block that is too large, not much more than the limit is decompressed."""
+    file = _file(codec, bytes(64 << 20), 1)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match="exceeds the limit"):
+            check_decoded(file, most=1 << 20)
+        assert tracemalloc.get_traced_memory()[1] < 16 << 20
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("count", [1000, 1 << 40])
+def test_records_without_bytes_are_refused(count: int) -> None:
     """A file with more records than bytes is refused."""
     with pytest.raises(ValueError, match="exceeds the limit"):
-        check_decoded(_file("null", b"", 1 << 40))
+        check_decoded(_file("null", b"", count))
+
+
+def test_items_without_bytes_are_refused() -> None:
+    """A list can claim any number of items that take no bytes."""
+    schema = {"type": "array", "items": "null"}
+    record = {"type": "record", "name": "r", "fields": [{"name": "many", "type": schema}]}
+    sink = BytesIO()
+    fastavro.writer(sink, record, [{"many": [None]}])
+
+    with pytest.raises(ValueError, match="items without any bytes"):
+        list(avro_records(sink.getvalue()))
 
 
 @given(st.binary(max_size=200), st.integers(0, 60))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 import pytest
@@ -19,7 +19,8 @@ from lakesieve.errors import (
     StorageError,
     UnsupportedError,
 )
-from lakesieve.tables.iceberg.catalogs import from_catalog
+from lakesieve.tables.iceberg.catalogs import from_catalog, from_object
+from lakesieve.tables.iceberg.file_io import own_file_io
 from lakesieve.tables.opening import can_open, open_table
 
 if TYPE_CHECKING:
@@ -96,6 +97,39 @@ def test_properties_that_are_settings(table: Table, monkeypatch: pytest.MonkeyPa
     again = from_catalog("shop", ("db", "t"), "shop.db.t").file_io()
     assert again["s3.endpoint"] == "http://honest"
     assert open_table("shop.db.t").live_files(open_table("shop.db.t").version()).num_rows == 2
+
+
+def test_settings_of_a_table_that_pyiceberg_loaded(table: Table) -> None:
+    """PyIceberg mixes a table's properties into its settings; they are taken out again."""
+    given = {"s3.endpoint": "http://127.0.0.1:9", "s3.region": "mine"}
+    with table.transaction() as change:
+        change.set_properties(given)
+    loaded = table.catalog.load_table(table.name())
+    loaded.catalog.properties["s3.region"] = "honest"
+    assert loaded.io.properties.items() >= given.items()
+
+    settings = from_object(loaded).file_io()
+
+    assert "s3.endpoint" not in settings
+    assert settings["s3.region"] == "honest"
+
+
+def test_lent_settings_name_no_class() -> None:
+    """A REST catalog lends settings, among which a table's property may name a class."""
+    seen: list[dict[str, str]] = []
+
+    class RestCatalog:
+        properties: ClassVar[dict[str, str]] = {}
+
+        def _load_file_io(self, properties: dict[str, str], location: str | None) -> None:
+            del location
+            seen.append(properties)
+
+    catalog: Any = RestCatalog()
+    own_file_io(catalog)
+    catalog._load_file_io({"py-io-impl": "no.Such", "s3.region": "lent"}, "s3://b/t")
+
+    assert seen == [{"s3.region": "lent"}]
 
 
 @pytest.mark.parametrize("spec", [0, -1, "nothing", "2001-01-01", "", "99999999999999999999"])

@@ -47,6 +47,12 @@ if TYPE_CHECKING:
 _Leaf = ColumnRanges | ElementRanges | KeysWith
 # parts of a predicate that a reason quotes
 _SHOWN = 3
+# Limit of the answers of one index to one predicate, in bytes. Each answer has a byte for each
+# file. A look-up takes some 50 microseconds, which counts like this many bytes.
+_MOST_COST = 1 << 28
+_LOOK_UP_COST = 1 << 15
+# for each part of a word, all keys of an index are read
+_MOST_PARTS = 64
 _ANYTHING = KeepNode(every=True, args=())
 _NOTHING = KeepNode(every=False, args=())
 
@@ -262,7 +268,7 @@ def keep_tree(
         visit(index)
         try:
             index.check()
-            found = [_answer(index, leaf) for leaf in own]
+            found = _answers(index, own)
         except READ_FAILURES as error:
             reasons.append(broken_index(index.definition.name, error))
             continue
@@ -281,6 +287,22 @@ def keep_tree(
     code = ReasonCode.NOT_SELECTIVE if keeps_all(keep) else ReasonCode.INDEX_USED
     reasons.append(Reason(code=code, detail=", ".join(names)))
     return KeepTree(indexes=tuple(used), keep=keep, used=names, reasons=tuple(reasons))
+
+
+def _answers(index: OpenedIndex, leaves: Sequence[_Leaf]) -> list[Candidates | None]:
+    """Answer the conditions on the keys of an index, ``None`` for those that would cost too much.
+
+    A predicate such as ``(a = 1 AND b = 2) OR (a = 3 AND b = 4) OR ...`` has many conditions on one
+    index, which are looked up one by one.
+    """
+    files = sum(count for _, count in index.files())
+    if len(leaves) * (files + _LOOK_UP_COST) > _MOST_COST:
+        return [None] * len(leaves)
+    has_few_parts = sum(isinstance(leaf, KeysWith) for leaf in leaves) <= _MOST_PARTS
+    return [
+        _answer(index, leaf) if has_few_parts or not isinstance(leaf, KeysWith) else None
+        for leaf in leaves
+    ]
 
 
 def _answer(index: OpenedIndex, leaf: _Leaf) -> Candidates | None:

@@ -60,6 +60,12 @@ class JsonLines(_Lines):
 class TextLines(DefaultFormatter, _Lines):
     """Writes each record as a line, in colours on a terminal."""
 
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line of a record, and lines for its exception."""
+        # another handler may have kept the text of the exception, with its secrets
+        record.exc_text = None
+        return super().format(record)
+
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - as above
         """Return the line of a record."""
         record.message = printable_line(concealed(record.message.rstrip()))
