@@ -140,12 +140,14 @@ class Life:
             before = {entry.snapshot_id for entry in table.metadata.snapshots}
             current = table.current_snapshot()
             rows = self.model.rows[current.snapshot_id] if current else frozenset()
+            kind = kind if rows else "append"
             if kind == "append":
                 new = {(self.draw.randrange(KEYS), self.draw.randrange(10**6)) for _ in range(20)}
                 table.append(_arrow(new))
                 rows |= new
             elif kind == "delete":
-                key = self.draw.randrange(KEYS)
+                # PyIceberg warns of a delete without a match
+                key, _ = self.draw.choice(sorted(rows))
                 table.delete(f"k >= {key} and k < {key + 5}")
                 rows = frozenset(row for row in rows if not key <= row[0] < key + 5)
             elif kind == "compact":
