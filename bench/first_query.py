@@ -34,31 +34,33 @@ def run(root: Path) -> Iterator[Measured]:
     """
     warehouse = root / "first-query"
     subprocess.run([sys.executable, "-m", "bench.first_query", str(warehouse), "make"], check=True)
-    times: dict[str, list[dict[str, float]]] = {"off": [], "on": []}
+    times: dict[str, list[dict[str, float]]] = {"off": [], "on": [], "later": []}
     for _ in range(ROUNDS):
-        for switch, taken in times.items():
+        for way, taken in times.items():
             ran = subprocess.run(
-                [sys.executable, "-m", "bench.first_query", str(warehouse), switch],
+                [sys.executable, "-m", "bench.first_query", str(warehouse), way],
                 check=True,
                 stdout=subprocess.PIPE,
                 text=True,
             )
             taken.append(json.loads(ran.stdout.splitlines()[-1]))
-    query = {
-        switch: statistics.median(one["query"] for one in taken) for switch, taken in times.items()
-    }
-    yield Measured(
-        name="the first enable of a JVM",
-        value=statistics.median(one["enable"] for one in times["on"]),
-        unit="s",
-        at_most=0.3,
+    enable, query = (
+        {way: statistics.median(one[what] for one in taken) for way, taken in times.items()}
+        for what in ("enable", "query")
     )
     yield Measured(
-        name="what the first query of a session takes longer with skipping",
-        value=query["on"] - query["off"],
+        name="the first enable of a JVM, in a session that has run a statement",
+        value=enable["later"],
+        unit="s",
+        at_most=0.3,
+        details={"in a session that has run none": f"{enable['on']:.2f} s"},
+    )
+    yield Measured(
+        name="what enable and the first query of a session take longer than the query alone",
+        value=enable["on"] + query["on"] - query["off"],
         unit="s",
         at_most=0.5,
-        details={switch: f"{taken:.2f} s" for switch, taken in query.items()},
+        details={way: f"{query[way]:.2f} s" for way in ("off", "on")},
     )
 
 
@@ -74,16 +76,18 @@ def _make(warehouse: str) -> None:
     ls.create_index(TABLE, ["k"], spark=spark)
 
 
-def _first_query(warehouse: str, *, enable: bool) -> dict[str, float]:
+def _first_query(warehouse: str, way: str) -> dict[str, float]:
     """Return the seconds that enabling and the query took."""
     spark = _session(warehouse)
+    if way == "later":
+        spark.sql("SELECT 1").collect()
     begun = time.perf_counter()
-    if enable:
+    if way != "off":
         ls.enable(spark)
     enabled = time.perf_counter()
     spark.sql(_QUERY).collect()
     ended = time.perf_counter()
-    if enable:
+    if way != "off":
         (scan,) = ls.last_pruning(spark)
         assert scan.files_read < scan.files_total
     return {"enable": enabled - begun, "query": ended - enabled}
@@ -94,4 +98,4 @@ if __name__ == "__main__":
     if what == "make":
         _make(folder)
     else:
-        print(json.dumps(_first_query(folder, enable=what == "on")))
+        print(json.dumps(_first_query(folder, what)))

@@ -50,13 +50,9 @@ def context_loader(spark: SparkSession) -> Any:
 
 def has_class(spark: SparkSession, name: str) -> bool:
     """Return whether a Java class is on the class path of the session."""
-    from py4j.protocol import Py4JJavaError
-
-    try:
-        context_loader(spark).loadClass(name)
-    except Py4JJavaError:
-        return False
-    return True
+    # an exception of Java takes PySpark a third of a second, the first time
+    resource = f"{name.replace('.', '/')}.class"
+    return context_loader(spark).getResource(resource) is not None
 
 
 def as_python(spark: SparkSession, java: Any) -> Any:
