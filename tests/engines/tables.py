@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -12,11 +14,11 @@ from tests.kit.building import build_index
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from lakesieve.tables import TableReader
 
-__all__ = ["COLUMNS", "index_of", "rows"]
+__all__ = ["COLUMNS", "index_of", "indexes_with_gaps", "rows"]
 
 COLUMNS: dict[str, pa.DataType] = {
     "id": pa.int64(),
@@ -103,3 +105,19 @@ def index_of(
         return [found.column(name).combine_chunks() for name in names]
 
     build_index(table, names, read, covers=covers, rows_per_block=rows_per_block)
+
+
+def indexes_with_gaps(
+    table: TableReader,
+    columns: Iterable[str | Sequence[str]],
+    drawn: random.Random,
+    *,
+    rows_per_block: int = 0,
+) -> None:
+    """Index the data files on each of some columns, each time without one file that is drawn."""
+    paths = table.live_files(table.version()).column("path").to_pylist()
+    for column in columns:
+        uncovered = drawn.choice(paths)
+        index_of(
+            table, column, covers=partial(operator.ne, uncovered), rows_per_block=rows_per_block
+        )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 from tests.depth import depth
-from tests.engines.tables import index_of, rows
+from tests.engines.tables import indexes_with_gaps, rows
 from tests.index.test_waiting import local_index
 from tests.planner.conditions import compared_with, order_of, truth
 from tests.planner.engine import Engine, codes, request, scan_of
@@ -51,15 +51,7 @@ def table(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     for number in range(FILES):
         pq.write_table(rows(drawn, drawn.choice([1, 40, 200])), folder / f"{number}.parquet")
     made = open_table(f"parquet:{folder}")
-    paths = made.live_files(made.version()).column("path").to_pylist()
-    for names in INDEXES:
-        uncovered = drawn.choice(paths)
-        index_of(
-            made,
-            names,
-            covers=lambda path, left=uncovered: path != left,  # type: ignore[misc]
-            rows_per_block=request.param,
-        )
+    indexes_with_gaps(made, INDEXES, drawn, rows_per_block=request.param)
     return made
 
 

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from tests.depth import depth
-from tests.engines.tables import COLUMNS, index_of, rows
+from tests.engines.tables import COLUMNS, indexes_with_gaps, rows
 from tests.planner.conditions import drawn_condition, drawn_keys, truth
 from tests.planner.engine import Engine, frame, scan_of, single
 
@@ -68,10 +68,7 @@ def table(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     drawn = random.Random(request.param)
     folder = tmp_path_factory.mktemp(request.param)
     made = open_table(MAKE[request.param](folder, [rows(drawn, ROWS) for _ in range(FILES)]))
-    paths = made.live_files(made.version()).column("path").to_pylist()
-    for name in COLUMNS:
-        uncovered = drawn.choice(paths)
-        index_of(made, name, covers=lambda path, left=uncovered: path != left)  # type: ignore[misc]
+    indexes_with_gaps(made, COLUMNS, drawn)
     return made
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.depth import depth
-from tests.engines.tables import COLUMNS, index_of, rows
+from tests.engines.tables import COLUMNS, indexes_with_gaps, rows
 from tests.planner.conditions import compared_with, drawn_condition, order_of, truth
 from tests.planner.engine import Engine, scan_of
 
@@ -53,15 +53,7 @@ def table(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         part = part.set_column(part.column_names.index("day"), "day", days)
         pq.write_table(part, folder / f"{number}.parquet")
     made = open_table(f"parquet:{folder}")
-    paths = made.live_files(made.version()).column("path").to_pylist()
-    for names in INDEXES:
-        uncovered = drawn.choice(paths)
-        index_of(
-            made,
-            names,
-            covers=lambda path, left=uncovered: path != left,  # type: ignore[misc]
-            rows_per_block=request.param,
-        )
+    indexes_with_gaps(made, INDEXES, drawn, rows_per_block=request.param)
     return made
 
 

@@ -191,7 +191,7 @@ def test_conditions_in_sql_text(text: str, written: str) -> None:
     ],
 )
 def test_texts_that_ask_for_no_words(text: str) -> None:
-    """A negation, letters whose lower case depends on the session, and odd parts ask nothing."""
+    """These conditions do not use the words: any row may meet them."""
     assert _filter(text) == AlwaysTrue()
 
 

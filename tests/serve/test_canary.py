@@ -264,7 +264,7 @@ def test_what_a_server_conceals(
 
 
 def test_users_in_addresses() -> None:
-    """The users of addresses are left out, even if nobody knows their passwords."""
+    """A user and a password in an address are concealed, even if the password is not known."""
     said = without_secrets("cannot reach ftp://me:pw@host/x", ())
     assert said == "cannot reach ftp://***@host/x"
 

@@ -1,4 +1,4 @@
-"""Small tables of few distinct values, and drawn changes of them and of their indexes."""
+"""Small tables with few distinct values, and random changes to the tables and their indexes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Constant parts of Java's regular expressions, which every text with a match has.
 
-Only a part of the language is read, whose meaning is the same in every version of Java. Of any
-other expression nothing is known.
+The reader understands only what means the same in every version of Java. Any other expression has
+no known parts.
 """
 
 from __future__ import annotations

@@ -195,7 +195,7 @@ def _left_out(count: int) -> list[str]:
 
 
 def _has_part(part: WordPart, text: str) -> str:
-    """Return the condition that a word has a part, whose text is a literal."""
+    """Return SQL for the condition that a word has a part. The part is an SQL literal."""
     word = f"lower({_ELEMENT})" if part.is_folded else _ELEMENT
     if part.at_start and part.at_end:
         return f"{word} = {text}"

@@ -1,4 +1,4 @@
-"""Choose few units so that every set of units has one of them."""
+"""Choose a few units, so that each set of units has at least one chosen unit."""
 
 from __future__ import annotations
 

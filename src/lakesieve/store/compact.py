@@ -18,7 +18,7 @@ from lakesieve.format import catalogue_id
 from lakesieve.sieve import KnownKeys, blocks_of_pairs, merge_streams, successor
 from lakesieve.store.cache import BlockCache
 from lakesieve.store.known_keys import known_keys
-from lakesieve.store.reader import segment_points
+from lakesieve.store.reader import key_array, segment_points
 from lakesieve.store.segment_loader import SegmentLoader
 from lakesieve.store.snapshot import Changes
 from lakesieve.store.staging import stage_catalogue, stage_segment
@@ -257,8 +257,8 @@ def _listed_pairs(
         left -= len(ends.first) * len(new)
         if left < 0:
             return None
-        listed = pa.array(ends.first, pa.int64() if segment.physical == "int64" else pa.binary())
-        points = segment_points(loader, segment.entry, listed, 0, len(listed))
+        listed = key_array(segment.entry, ends.first)
+        points = segment_points(loader, segment.entry, listed)
         for at, offsets, old in points:
             moved = new[old]
             keys.append(listed.take(pa.array(np.repeat(at, np.diff(offsets))[moved >= 0])))

@@ -6,10 +6,9 @@ import itertools
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
 from lakesieve.sieve import hitting_units
-from lakesieve.store.reader import segment_points
+from lakesieve.store.reader import key_array, segment_points
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -132,8 +131,7 @@ class _Search:
             ends = self._loader.segment(entry).footer.ends
             first = () if ends is None else ends.first
             own = np.array([numbers.setdefault(key, len(numbers)) for key in first], np.int64)
-            kind = pa.binary() if isinstance(entry.key_min, bytes) else pa.int64()
-            points = segment_points(self._loader, entry, pa.array(first, kind), 0, len(first))
+            points = segment_points(self._loader, entry, key_array(entry, first))
             for at, offsets, ordinals in points:
                 keys.append(np.repeat(own[at], np.diff(offsets)))
                 units.append(ordinals + np.int64(self._units[entry.catalogue].start))

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
 from lakesieve.sieve import EndKeys, KnownKeys, chosen_units, successor
-from lakesieve.store.reader import segment_points
+from lakesieve.store.reader import key_array, segment_points
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,9 +66,8 @@ def _live_units(
     loader: SegmentLoader, entry: SegmentEntry, keys: Sequence[Any], live: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the number of live units, and of all units, in the set of each ascending key."""
-    kind = pa.binary() if isinstance(entry.key_min, bytes) else pa.int64()
     held, total = np.zeros(len(keys), np.int64), np.zeros(len(keys), np.int64)
-    for at, offsets, ordinals in segment_points(loader, entry, pa.array(keys, kind), 0, len(keys)):
+    for at, offsets, ordinals in segment_points(loader, entry, key_array(entry, keys)):
         held[at] = chosen_units(live, offsets, ordinals)
         total[at] = np.diff(offsets)
     return held, total

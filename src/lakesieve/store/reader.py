@@ -263,14 +263,24 @@ class IndexReader:
         return _merged(by_catalogue)
 
 
+def key_array(entry: SegmentEntry, codes: Sequence[Code]) -> pa.Array:
+    """Return some key codes of a segment as an array of its physical key type."""
+    return pa.array(codes, pa.binary() if isinstance(entry.key_min, bytes) else pa.int64())
+
+
 def segment_points(
-    loader: SegmentLoader, entry: SegmentEntry, keys: pa.Array, start: int, end: int
+    loader: SegmentLoader,
+    entry: SegmentEntry,
+    keys: pa.Array,
+    start: int = 0,
+    end: int | None = None,
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Look up the ascending keys from ``start`` to ``end`` in one segment, row group by row group.
 
     Yields:
         Indices of keys, the offsets of their sets, and the sets one after the other.
     """
+    end = len(keys) if end is None else end
     if start == end:
         return
     opened = loader.segment(entry)

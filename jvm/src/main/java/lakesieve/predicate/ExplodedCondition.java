@@ -88,7 +88,7 @@ public final class ExplodedCondition {
     return below == null ? null : new ExplodedCondition(below, ofOne, text);
   }
 
-  /** Return the condition on the rows of a leaf, or the one that every row meets. */
+  /** Return the condition over the columns of a leaf. If none can be said, every row meets it. */
   public Map<String, Object> on(LeafColumns columns) {
     boolean isMap = parts.dataType() instanceof MapType;
     Map<String, Object> condition =
