@@ -12,9 +12,9 @@ STAMPS := .venv/.complete .venv-3.5/.complete
 ARGS ?=
 SESSIONS ?=
 TESTS_3_5 := advisor/test_logs deletes/test_read extension/test_statements \
-  rows/test_planned_rows $(addprefix test_,contract expressions many_files spark_versions)
+  rows/test_planned_rows $(addprefix test_,contract expressions first_plan many_files spark_versions)
 # make soak runs the versions that are neither the default nor the oldest one
-TESTS_OTHER := $(addprefix test_,contract restarts spark_versions)
+TESTS_OTHER := $(addprefix test_,contract first_plan restarts spark_versions)
 TESTS_4.0 := extension/test_statements extension/test_thrift rows/test_iceberg_rows rows/test_planned_rows rows/test_row_ranges test_branches advisor/test_logs deletes/test_read deletes/test_differential test_many_files
 TESTS_4.2 := extension/test_programs extension/test_statements extension/test_thrift rows/test_planned_rows rows/test_row_ranges
 TESTS_4.3 := rows/test_row_ranges

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pyspark
 from tests.storage.s3_servers import CACHE, once
 
-from lakesieve.spark.session.local import check_java, packages_conf
+from lakesieve.spark.local import check_java, packages_conf
 from lakesieve.spark.tables.registry import formats_of
 from lakesieve.spark.versions.spark_versions import SPARK_VERSIONS, spark_version_of
 

@@ -48,9 +48,9 @@ from lakesieve.spark.commands.status import status as status
 from lakesieve.spark.create import create_index as create_index
 from lakesieve.spark.create import create_indexes as create_indexes
 from lakesieve.spark.index import SparkIndex as SparkIndex
+from lakesieve.spark.local import local_session as local_session
 from lakesieve.spark.maintenance import maintain as maintain
 from lakesieve.spark.refresh import refresh_indexes as refresh_indexes
-from lakesieve.spark.session.local import local_session as local_session
 from lakesieve.spark.session.shipping import ship as ship
 from lakesieve.version import __version__ as __version__
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def _options(server: str, **others: str) -> StorageOptions:
     conf = hadoop_settings(server) | {f"fs.s3a.{name}": value for name, value in others.items()}
-    return StorageOptions(conf=conf, trusted="", file_io={}, vended=None)
+    return StorageOptions(conf=conf)
 
 
 def _write(storage: Storage, path: str, key: int) -> None:

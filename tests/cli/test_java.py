@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lakesieve.errors import SetupError
-from lakesieve.spark.session.local import check_java
+from lakesieve.spark.local import check_java
 
 if TYPE_CHECKING:
     from pathlib import Path

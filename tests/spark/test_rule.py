@@ -137,6 +137,9 @@ def test_sessions_have_a_rule_each_in_one_application(spark: SparkSession) -> No
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(hammer, range(4)))
 
+    for one in sessions:
+        # the rule waits for the first plan
+        one.range(1).collect()
     jvm_sessions = [one._jsparkSession for one in sessions]
     assert [one.experimental().extraOptimizations().size() for one in jvm_sessions] == [1, 1]
     assert len(rules.rules) == 2

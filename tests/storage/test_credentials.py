@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lakesieve.errors import ErrorKind, StorageError
-from lakesieve.storage import StorageOptions, open_storage
+from lakesieve.storage import TRUSTED_ROOTS, StorageOptions, open_storage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -265,7 +265,7 @@ def test_a_storage_is_known_by_its_endpoint_and_credentials() -> None:
     """Cache keys differ by endpoint and credentials, contain no secret, and ignore trust."""
 
     def identity(endpoint: str, key: str, trusted: str = "") -> tuple[str, str]:
-        options = StorageOptions(conf=_conf(endpoint, key), trusted=trusted)
+        options = StorageOptions(conf=_conf(endpoint, key) | {TRUSTED_ROOTS: trusted})
         storage = open_storage("s3://b/x", options("s3://b/x"), renew=options.renewed)
         return storage.identity
 

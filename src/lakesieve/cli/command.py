@@ -138,7 +138,7 @@ class Run:
         """
         # neither is needed to show help, nor by what only looks things up
         from lakesieve.cli.session import start_session
-        from lakesieve.spark.session.local import check_machine
+        from lakesieve.spark.local import check_machine
         from lakesieve.tables.iceberg.spark_settings import spark_settings
         from lakesieve.tables.names import formats_named
 

@@ -22,7 +22,7 @@ from lakesieve.errors import LakesieveError
 from lakesieve.index import Reason, ReasonCode
 from lakesieve.planner.answers import refusal
 from lakesieve.planner.planner import Planner
-from lakesieve.storage import StorageOptions, trusted_folders
+from lakesieve.storage import TRUSTED_ROOTS, StorageOptions, trusted_folders
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -87,8 +87,7 @@ class Companion:
         hadoop = settings.get("hadoop") or {}
         assert isinstance(hadoop, dict)
         options = StorageOptions(
-            conf=hadoop,
-            trusted=",".join(trusted_folders(str(settings["trusted"]))),
+            conf=hadoop | {TRUSTED_ROOTS: ",".join(trusted_folders(str(settings["trusted"])))}
         )
         roots = str(settings["locations"]).split(",")
         planner.relocate([root.strip() for root in roots if root.strip()], options)

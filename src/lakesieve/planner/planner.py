@@ -9,7 +9,7 @@ import time
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from lakesieve.errors import UnsupportedError
+from lakesieve.errors import InvalidInputError, UnsupportedError
 from lakesieve.index import IndexRegistry, NeededRows, Reason, ReasonCode, column_types, plan
 from lakesieve.planner.answers import answer, kept_files, refusal, unpruned
 from lakesieve.planner.look_up import LookUp
@@ -166,6 +166,9 @@ class Planner:
         if look_up.task.wait(until):
             try:
                 return look_up.task.result()
+            except InvalidInputError as error:
+                invalid = Reason(code=ReasonCode.INVALID_SETTING, detail=error.message)
+                return unpruned(scan.id, [invalid])
             except Exception as error:  # noqa: BLE001 - the scan stays as it was
                 return unpruned(scan.id, [_internal(error)])
         with self._lock:

@@ -71,9 +71,9 @@ _TOKEN_ENDPOINT = re.compile(r"(https://[^/]+)/([^/]+)/oauth2/")
 class StorageOptions:
     """Returns the storage options of each location. Equal values give equal options."""
 
+    # Hadoop's settings, and under TRUSTED_ROOTS comma-separated folders: indexes below them may
+    # share objects with an index
     conf: Mapping[str, str] = field(repr=False)
-    # comma-separated folders; indexes below them may share objects with an index
-    trusted: str = ""
     # properties of a table's own file IO, used where Hadoop's settings say nothing
     file_io: Mapping[str, str] = field(default_factory=dict, repr=False)
     # reads Hadoop's current settings
@@ -89,8 +89,8 @@ class StorageOptions:
         if CREDENTIALS & options.keys():
             # keys belong together, so credentials come from only one source
             other = {name: value for name, value in other.items() if name not in CREDENTIALS}
-        trusted = {TRUSTED_ROOTS: self.trusted} if self.trusted else {}
-        return {**other, **options, **trusted}
+        trusted = self.conf.get(TRUSTED_ROOTS)
+        return {**other, **options, **({TRUSTED_ROOTS: trusted} if trusted else {})}
 
     def of_table(self, file_io: Mapping[str, str]) -> StorageOptions:
         """Return these options for a table whose file IO has the given properties."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakesieve.defaults import WAREHOUSE
 from lakesieve.errors import ErrorKind, InvalidInputError
-from lakesieve.storage import StorageOptions, normalized, trusted_folders
+from lakesieve.storage import TRUSTED_ROOTS, StorageOptions, normalized, trusted_folders
 from lakesieve.tables.formats import FORMATS
 from lakesieve.tables.names import EMBEDDED_CATALOG, FORMS, parse_name
 
@@ -27,8 +27,7 @@ def options_by_environment(
 ) -> StorageOptions:
     """Return storage options that take their settings from the environment."""
     return StorageOptions(
-        conf={},
-        trusted=",".join(trusted_folders(os.environ.get(_TRUSTED, ""))),
+        conf={TRUSTED_ROOTS: ",".join(trusted_folders(os.environ.get(_TRUSTED, "")))},
         file_io=file_io() if file_io else {},
         vended=file_io,
     )

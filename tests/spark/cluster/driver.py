@@ -14,7 +14,7 @@ import pyspark
 from tests.spark.deletes.kit import EqualityDeletes
 
 import lakesieve as ls
-from lakesieve.spark.session.local import packages_conf
+from lakesieve.spark.local import packages_conf
 from lakesieve.spark.tables.iceberg.spec import ICEBERG
 from lakesieve.spark.versions.spark_versions import spark_version_of
 

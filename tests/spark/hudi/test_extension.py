@@ -17,7 +17,7 @@ from tests.spark.hudi.driver import DRIVERS
 
 import lakesieve as ls
 from lakesieve.spark.extension.jar import write_jar
-from lakesieve.spark.session.local import packages_conf
+from lakesieve.spark.local import packages_conf
 from lakesieve.spark.versions.spark_versions import spark_version_of
 
 if TYPE_CHECKING:

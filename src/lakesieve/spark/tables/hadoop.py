@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from lakesieve.spark.versions.java_classes import as_python
 from lakesieve.storage import HADOOP_PREFIXES, TRUSTED_ROOTS, StorageOptions, trusted_folders
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from pyspark.sql import SparkSession
 
 
@@ -22,24 +21,48 @@ def storage_options(
 ) -> StorageOptions:
     """Return the settings with which Spark's Hadoop reaches each location.
 
-    They are read now, and again if a store refuses them. ``hadoop`` returns the ``Configuration``
-    of a table, and ``file_io`` the properties of its own file IO. Without these functions, the
-    session's settings are used.
+    They are read when the first location is reached, and again if a store refuses them. ``hadoop``
+    returns the ``Configuration`` of a table, and ``file_io`` the properties of its own file IO.
+    Without these functions, the session's settings are used.
     """
-    source = partial(_hadoop_settings, spark, hadoop)
+    source = partial(_settings, spark, hadoop)
     return StorageOptions(
-        conf=source(),
-        trusted=",".join(trusted_folders(str(spark.conf.get(f"spark.{TRUSTED_ROOTS}", "")))),
+        conf=_LaterSettings(source),
         file_io=file_io() if file_io else {},
         vended=file_io,
         source=source,
     )
 
 
-def _hadoop_settings(spark: SparkSession, hadoop: Callable[[], Any] | None) -> dict[str, str]:
+class _LaterSettings(Mapping[str, str]):
+    """Settings that are read when one of them is needed.
+
+    A session that has run nothing takes a third of a second to tell its settings.
+    """
+
+    def __init__(self, read: Callable[[], Mapping[str, str]]) -> None:
+        self._read = read
+
+    @cached_property
+    def _known(self) -> Mapping[str, str]:
+        return self._read()
+
+    def __getitem__(self, name: str) -> str:
+        return self._known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+
+def _settings(spark: SparkSession, hadoop: Callable[[], Any] | None) -> dict[str, str]:
     conf: Any = hadoop() if hadoop else spark._jsparkSession.sessionState().newHadoopConf()
-    return {
+    settings = {
         prefix + name: value
         for prefix in HADOOP_PREFIXES
         for name, value in as_python(spark, conf.getPropsWithPrefix(prefix)).items()
     }
+    trusted = trusted_folders(str(spark.conf.get(f"spark.{TRUSTED_ROOTS}", "")))
+    return settings | {TRUSTED_ROOTS: ",".join(trusted)}

@@ -1,11 +1,9 @@
 package lakesieve.rule;
 
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.Map;
-import java.util.Set;
 import java.util.WeakHashMap;
-import lakesieve.spark.ClassicSessions;
+import lakesieve.spark.Extensions;
 import lakesieve.spark.PrivateMembers;
 import lakesieve.spark.Scala;
 import org.apache.spark.sql.SparkSession;
@@ -23,10 +21,9 @@ public final class EarlyRules {
   // private field of SparkSessionExtensions
   private static final String RULES = "preCBORules";
   private static final Rule<LogicalPlan> NOTHING = new Nothing();
-  // rules by name; both maps are guarded by the first
+  // rules by name; its monitor guards it
   private static final Map<SparkSession, Map<String, Rule<LogicalPlan>>> SESSIONS =
       new WeakHashMap<>();
-  private static final Map<SparkSessionExtensions, Set<String>> EXTENDED = new WeakHashMap<>();
 
   private EarlyRules() {}
 
@@ -34,13 +31,8 @@ public final class EarlyRules {
   public static boolean install(SparkSession spark, String name, Rule<LogicalPlan> rule) {
     synchronized (SESSIONS) {
       try {
-        SparkSessionExtensions extensions = ClassicSessions.extensions(spark);
-        Set<String> names = EXTENDED.computeIfAbsent(extensions, unknown -> new HashSet<>());
-        if (!names.contains(name)) {
-          Function1<SparkSession, Rule<LogicalPlan>> ofSession = each -> ofSession(each, name);
-          Scala.putFirst(builders(extensions), ofSession);
-          names.add(name);
-        }
+        Function1<SparkSession, Rule<LogicalPlan>> ofSession = each -> ofSession(each, name);
+        Extensions.once(spark, name, extensions -> Scala.putFirst(builders(extensions), ofSession));
         SESSIONS.computeIfAbsent(spark, unknown -> new HashMap<>()).put(name, rule);
         return true;
       } catch (Exception e) {

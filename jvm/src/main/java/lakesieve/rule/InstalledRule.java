@@ -6,6 +6,7 @@ import java.util.function.Function;
 import lakesieve.deletes.ScanJoins;
 import lakesieve.rows.RowRangeStrategy;
 import lakesieve.spark.ClassicSessions;
+import lakesieve.spark.FirstPlan;
 import lakesieve.spark.Scala;
 import org.apache.spark.sql.ExperimentalMethods;
 import org.apache.spark.sql.SparkSession;
@@ -39,12 +40,17 @@ public final class InstalledRule {
   }
 
   /**
-   * Install the rule in the optimizer in place of other pruning rules, or remove it.
+   * Install the rule in the optimizer in place of other pruning rules, or remove it. In a session
+   * that has planned nothing yet, this happens before the first plan.
    *
    * @param present whether it is to be there
    * @param others whether the other pruning rules come back when it is taken out
    */
-  public synchronized void place(boolean present, boolean others) {
+  public void place(boolean present, boolean others) {
+    FirstPlan.before(session, () -> placeNow(present, others));
+  }
+
+  private synchronized void placeNow(boolean present, boolean others) {
     List<Rule<LogicalPlan>> rules = new ArrayList<>();
     for (Rule<LogicalPlan> known : rulesOfSession()) {
       if (known == rule) continue;

@@ -12,6 +12,9 @@ import org.apache.spark.sql.internal.SessionState;
 
 /** Parts of a session that a Spark Connect client does not have. */
 public final class ClassicSessions {
+  // private field of sessions
+  private static final String STATE = "sessionState";
+
   private ClassicSessions() {}
 
   /** Return the session that is active in this thread. */
@@ -39,7 +42,17 @@ public final class ClassicSessions {
     return QueryExecution.prepareExecutedPlan(Classic.of(spark), plan);
   }
 
-  /** Return the state of a session. */
+  /** Return whether a session has its state already; true if Spark does not tell. */
+  public static boolean hasState(SparkSession spark) {
+    try {
+      Object classic = Classic.of(spark);
+      return PrivateMembers.field(classic, classic.getClass(), STATE) != null;
+    } catch (IllegalStateException e) {
+      return true;
+    }
+  }
+
+  /** Return the state of a session, which Spark makes at the first call. */
   public static SessionState state(SparkSession spark) {
     return Classic.of(spark).sessionState();
   }

@@ -2,7 +2,11 @@ package lakesieve.statements;
 
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
+import java.util.Collections;
+import java.util.Set;
+import java.util.WeakHashMap;
 import lakesieve.spark.ClassicSessions;
+import lakesieve.spark.Extensions;
 import lakesieve.spark.ParserInFront;
 import lakesieve.spark.PrivateMembers;
 import lakesieve.spark.Unchecked;
@@ -20,6 +24,10 @@ import org.apache.spark.sql.internal.VariableSubstitution;
 public final class StatementParser extends ParserInFront {
   // private field of SessionState
   private static final String PARSER = "sqlParser";
+  // sessions that understand the statements
+  private static final Set<SparkSession> PARSING = sessions();
+  // sessions that shall understand them, with a state or without one
+  private static final Set<SparkSession> INSTALLED = sessions();
 
   private final SparkSession session;
 
@@ -30,26 +38,42 @@ public final class StatementParser extends ParserInFront {
 
   /**
    * Return a parser in front of another one. A version of Spark whose parsers have methods that are
-   * unknown here keeps its own parser.
+   * unknown here keeps its own parser, and so does a session that has such a parser already.
    */
   public static ParserInterface inFront(SparkSession session, ParserInterface behind) {
-    return hasAllMethods() ? new StatementParser(session, behind) : behind;
+    boolean added = hasAllMethods() && PARSING.add(session);
+    return added ? new StatementParser(session, behind) : behind;
   }
 
   /**
-   * Let a session that runs already understand the statements. Spark offers no way to do so, hence
-   * a private field is changed.
+   * Let a session that runs already understand the statements. Spark offers no way to do so once
+   * the session has its state, hence a private field is changed.
    *
    * @return false if the parsers of this version of Spark have unknown methods
    */
   public static boolean install(SparkSession session) {
     if (!hasAllMethods()) return false;
-    SessionState state = ClassicSessions.state(session);
-    ParserInterface present = state.sqlParser();
-    if (!understands(present)) {
-      PrivateMembers.set(state, SessionState.class, PARSER, inFront(session, present));
+    INSTALLED.add(session);
+    if (!ClassicSessions.hasState(session)) {
+      Extensions.once(
+          session, "statements", extensions -> extensions.injectParser(StatementParser::ofState));
+    }
+    // another thread may have made the state without the parser
+    if (ClassicSessions.hasState(session)) {
+      SessionState state = ClassicSessions.state(session);
+      ParserInterface parser = inFront(session, state.sqlParser());
+      PrivateMembers.set(state, SessionState.class, PARSER, parser);
     }
     return true;
+  }
+
+  /** Return the parser for the state of a session, which Spark is making. */
+  private static ParserInterface ofState(SparkSession session, ParserInterface behind) {
+    return INSTALLED.contains(session) ? inFront(session, behind) : behind;
+  }
+
+  private static Set<SparkSession> sessions() {
+    return Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
   }
 
   /** Return whether this class passes on every method of parsers of the running Spark. */
@@ -64,16 +88,6 @@ public final class StatementParser extends ParserInFront {
       }
     }
     return true;
-  }
-
-  /** Return whether a parser understands the statements itself or passes them to one that does. */
-  private static boolean understands(ParserInterface parser) {
-    try {
-      parser.parsePlan("SHOW INDEXES ON lakesieve USING lakesieve");
-      return true;
-    } catch (Exception e) {
-      return false;
-    }
   }
 
   @Override

@@ -72,7 +72,13 @@ def local_session(
         10000
     """
     version = check_machine(formats)
+    # what enable() needs: PySpark puts the jars of the session on Python's path, and the next
+    # import searches all of them, which takes half a second
+    import encodings.idna  # noqa: F401
+
     from pyspark.sql import SparkSession
+
+    from lakesieve.spark import api  # noqa: F401
 
     root = str(warehouse) if "://" in str(warehouse) else str(Path(warehouse).absolute())
     settings = _defaults(root, formats, version)
