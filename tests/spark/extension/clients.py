@@ -7,8 +7,12 @@ import subprocess
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import pyspark
 from tests.ports import free_port, wait_until_it_listens
 from tests.spark.extension.kit import PROGRAMS, conf_of
+
+from lakesieve.spark.local import packages_conf
+from lakesieve.spark.versions.spark_versions import spark_version_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +24,8 @@ JOINED = "lakesieve.spark.statements.joined"
 """The module of the process that runs statements about indexes."""
 
 THRIFT_SERVER = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
+# Spark 3.5 does not bring it along, and it is not published for each of its versions
+_CONNECT = "org.apache.spark:spark-connect_2.12:3.5.7"
 
 
 class Driver:
@@ -29,10 +35,7 @@ class Driver:
         self.connect, self.thrift = free_port(), free_port()
         settings = settings | {"spark.hadoop.hive.server2.thrift.port": str(self.thrift)}
         if connects:
-            settings |= {
-                "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
-                "spark.connect.grpc.binding.port": str(self.connect),
-            }
+            settings |= _connect_server(self.connect)
         self.log = folder / "log"
         submit = [str(PROGRAMS / "spark-submit"), *conf_of(settings)]
         with self.log.open("wb") as log:
@@ -74,6 +77,18 @@ class Driver:
         """End it, as its user would."""
         self.process.terminate()
         self.process.wait(timeout=60)
+
+
+def _connect_server(port: int) -> dict[str, str]:
+    """Return the settings of a Connect server."""
+    settings = {
+        "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+        "spark.connect.grpc.binding.port": str(port),
+    }
+    if not pyspark.__version__.startswith("3."):
+        return settings
+    launcher = packages_conf(spark_version_of(pyspark.__version__), ())
+    return settings | launcher | {"spark.jars.packages": _CONNECT}
 
 
 class _Row(tuple[Any, ...]):

@@ -17,16 +17,12 @@ from tests.spark.hudi.driver import DRIVERS
 
 import lakesieve as ls
 from lakesieve.spark.extension.jar import write_jar
-from lakesieve.spark.local import packages_conf
-from lakesieve.spark.versions.spark_versions import spark_version_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyspark.sql import SparkSession
 
-# Spark 3.5 does not bring it along, and it is not published for each of its versions
-CONNECT = "org.apache.spark:spark-connect_2.12:3.5.7"
 ROWS = 600
 PREDICATES = 6
 
@@ -74,12 +70,7 @@ def test_clients(
     spark: SparkSession, jar: Path, views: list[str], tmp_path: Path, client: str
 ) -> None:
     """The same holds for clients of a Thrift server and of a Connect server."""
-    connects = client == "connect"
-    settings = settings_of(spark, jar)
-    if connects:
-        settings |= packages_conf(spark_version_of(spark.version), ())
-        settings["spark.jars.packages"] = CONNECT
-    driver = Driver(settings, tmp_path, connects=connects)
+    driver = Driver(settings_of(spark, jar), tmp_path, connects=client == "connect")
     try:
         with _session(client, driver, spark) as session:
             for view in views:
