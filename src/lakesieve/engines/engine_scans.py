@@ -19,11 +19,9 @@ from lakesieve.index import (
     ReasonCode,
     ShownList,
     TablePruning,
-    column_types,
     plan,
     uncovered_detail,
 )
-from lakesieve.predicate import to_sql
 from lakesieve.storage import Background, normalized
 from lakesieve.tables.opening import options_by_environment
 
@@ -168,7 +166,7 @@ class FilePruner:
                 table=table,
                 reasons=(*reasons, *planned.reasons),
                 plan=planned.plan if planned.plan.skips else None,
-                predicate=to_sql(planned.row_filter, column_types(known)),
+                predicate=planned.condition(known),
             )
 
         if self._is_local and _is_on_disk(location):

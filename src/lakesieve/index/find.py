@@ -25,7 +25,6 @@ from lakesieve.predicate import (
     AlwaysTrue,
     bind,
     rows_where,
-    to_sql,
 )
 from lakesieve.predicate.expression import And
 from lakesieve.predicate.given import expression_of
@@ -225,11 +224,7 @@ def find(
         table=table.name,
         predicate=" ".join(str(part) for part in (predicate, order) if part is not None),
         indexes=matches.planned.plan.used,
-        condition=to_sql(
-            matches.planned.row_filter,
-            column_types(columns),
-            expressions=matches.planned.expressions,
-        ),
+        condition=matches.planned.condition(columns),
         **_in_rows(matches, files),
     )
 

@@ -30,6 +30,7 @@ from lakesieve.predicate import (
     all_of,
     bind,
     rows_where,
+    to_sql,
 )
 from lakesieve.predicate.expression import And, Not, Or, Unknown
 
@@ -74,6 +75,10 @@ class ScanDecision:
     usable: tuple[UsableIndex, ...]
     reasons: tuple[Reason, ...]
     expressions: Mapping[str, ColumnType]
+
+    def condition(self, columns: Mapping[tuple[str, ...], Column]) -> str:
+        """Return the rows of ``row_filter`` as a condition in SQL."""
+        return to_sql(self.row_filter, column_types(columns), expressions=self.expressions)
 
 
 def plan(

@@ -10,11 +10,11 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from lakesieve.errors import InvalidInputError, UnsupportedError
-from lakesieve.index import IndexRegistry, NeededRows, Reason, ReasonCode, column_types, plan
+from lakesieve.index import IndexRegistry, NeededRows, Reason, ReasonCode, plan
 from lakesieve.planner.answers import answer, kept_files, refusal, unpruned
 from lakesieve.planner.look_up import LookUp
 from lakesieve.planner.requests import DigestsRequest, RequestError, read_request
-from lakesieve.predicate import condition_of, to_sql
+from lakesieve.predicate import condition_of
 from lakesieve.store import DIGEST_BYTES, shared_cache
 from lakesieve.tables.formats import FORMATS
 
@@ -215,10 +215,7 @@ class Planner:
         joined = [Reason(code=ReasonCode.JOIN_KEYS, detail=text) for text in of_joins]
         result = unpruned(scan.id, [*reasons, *needed.reasons, *planned.reasons, *joined])
         result["indexes"] = list(planned.plan.used)
-        conditions = to_sql(
-            planned.row_filter, column_types(columns), expressions=planned.expressions
-        )
-        result["predicate"] = _predicate_text(conditions, of_joins)
+        result["predicate"] = _predicate_text(planned.condition(columns), of_joins)
         result["leading"] = _leading(planned.usable, columns)
         return result | _kept(planned.plan, known)
 

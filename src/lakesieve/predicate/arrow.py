@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakesieve.predicate.converting import MIRRORED, OddError, negated_or_null, or_unknown
+from lakesieve.predicate.converting import (
+    MIRRORED,
+    OddError,
+    negated_or_null,
+    or_unknown,
+    text_condition,
+)
 from lakesieve.predicate.expression import (
     And,
     Compare,
@@ -27,7 +33,6 @@ from lakesieve.predicate.expression import (
     Literal,
     Not,
     Or,
-    StartsWith,
     Unknown,
 )
 from lakesieve.predicate.literals import float_code
@@ -169,19 +174,21 @@ class _Reader:
             case "is_null" | "is_not_null":
                 is_null = IsNull(column=self._column(args[0])[0])
                 return is_null if (name == "is_null") != negated else Not(arg=is_null)
-            case "starts_with":
-                return self._prefix(call, args, negated=negated)
+            case "starts_with" | "ends_with" | "contains":
+                return self._on_text(name, call, args, negated=negated)
             case "not_equal":
                 return self._compared("=", args, negated=not negated)
         return self._compared(_COMPARED[name], args, negated=negated)
 
-    def _prefix(self, call: Any, args: Sequence[Any], *, negated: bool) -> Expr:
+    def _on_text(self, name: str, call: Any, args: Sequence[Any], *, negated: bool) -> Expr:
         column, kind = self._column(args[0])
         exact = all(list(option.preference) == ["CASE_SENSITIVE"] for option in call.options)
         text = args[1].literal
         if not pa.types.is_string(kind) or not exact or text.WhichOneof("literal_type") != "string":
             raise OddError
-        return _either(StartsWith(column=column, prefix=text.string.encode()), column, negated)
+        begins, ends = name == "starts_with", name == "ends_with"
+        condition = text_condition(column, text.string.encode(), begins=begins, ends=ends)
+        return _either(condition, column, negated)
 
     def _compared(self, op: str, args: Sequence[Any], *, negated: bool) -> Expr:
         if args[0].WhichOneof("rex_type") == "literal":

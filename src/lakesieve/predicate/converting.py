@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
-from lakesieve.predicate.expression import Expr, IsNull, Literal, Not, Or, Unknown
+from lakesieve.predicate.expression import (
+    Expr,
+    IsNull,
+    Literal,
+    Not,
+    OnText,
+    Or,
+    StartsWith,
+    TextPattern,
+    Unknown,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,6 +67,23 @@ def or_unknown(read: Reader) -> Reader:
 def negated_or_null(condition: Expr, column: tuple[str, ...]) -> Expr:
     """Return the opposite of a condition, which is true for nulls as well."""
     return Or(args=(Not(arg=condition), IsNull(column=column)))
+
+
+def text_condition(
+    column: tuple[str, ...],
+    text: bytes,
+    *,
+    begins: bool = False,
+    ends: bool = False,
+    is_folded: bool = False,
+) -> Expr:
+    """Return the condition that a column's value, or its lower case if folded, has a text."""
+    if begins and not ends and not is_folded:
+        return StartsWith(column=column, prefix=text)
+    if not text:
+        raise OddError
+    pattern = TextPattern(parts=(text,), begins=begins, ends=ends, is_folded=is_folded)
+    return OnText(column=column, patterns=(pattern,), otherwise=Unknown(text="a part of a text"))
 
 
 def decimal_literal(number: Decimal, scale: int) -> Literal:

@@ -1,11 +1,7 @@
-"""Conditions of SQL text on the elements of lists and on the entries of maps.
-
-Their trees have no type: SQL text does not say it. The planner takes the type of the index.
-"""
+"""Conditions of SQL text on the elements of lists and on the entries of maps."""
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from sqlglot import expressions as sql
@@ -26,7 +22,7 @@ from lakesieve.predicate.expression import (
     StartsWith,
     Unknown,
 )
-from lakesieve.predicate.protocol import ELEMENTS, ENTRIES
+from lakesieve.predicate.protocol import ELEMENTS, ENTRIES, parts_tree
 from lakesieve.predicate.sql_operands import column_of, literal_of
 
 if TYPE_CHECKING:
@@ -66,11 +62,7 @@ def _some(parts: str, node: Expression, condition: Expr | None, text: str) -> Ex
     column = column_of(node)
     if column is None or condition is None:
         return None
-    return OnElements(tree=_tree(parts, column), text=text, condition=condition)
-
-
-def _tree(parts: str, column: tuple[str, ...]) -> str:
-    return json.dumps([parts, {"col": list(column), "type": None}])
+    return OnElements(tree=parts_tree(parts, column), text=text, condition=condition)
 
 
 def _equal(node: Expression) -> Expr | None:
@@ -107,7 +99,9 @@ def _on_entry(
     plain.set(name, sql.column(ELEMENT[0]))
     # a condition that compares the value with anything but constants is not read
     condition = leaf(plain)
-    return None if condition is None else _of_entry(condition, _tree(ENTRIES, column), key, text)
+    return (
+        None if condition is None else _of_entry(condition, parts_tree(ENTRIES, column), key, text)
+    )
 
 
 def _of_entry(condition: Expr, tree: str, key: Literal, text: str) -> Expr:

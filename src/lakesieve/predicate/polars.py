@@ -7,6 +7,7 @@ NaN equals itself and is greater than all numbers. IN and NOT IN of null are bot
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +19,11 @@ from lakesieve.predicate.converting import (
     OddError,
     decimal_literal,
     or_unknown,
+    text_condition,
     uuid_literal,
 )
 from lakesieve.predicate.expression import (
+    ELEMENT,
     And,
     Compare,
     Constant,
@@ -30,11 +33,12 @@ from lakesieve.predicate.expression import (
     Literal,
     Not,
     NullSafeEqual,
+    OnElements,
     Or,
-    StartsWith,
     Unknown,
 )
 from lakesieve.predicate.literals import float_code
+from lakesieve.predicate.protocol import ELEMENTS, parts_tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -42,6 +46,8 @@ if TYPE_CHECKING:
 _COMPARED = {"Eq": "=", "Lt": "<", "LtEq": "<=", "Gt": ">", "GtEq": ">="}
 _AND, _OR = frozenset({"And", "LogicalAnd"}), frozenset({"Or", "LogicalOr"})
 _BETWEEN = {"Both": (">=", "<="), "Left": (">=", "<"), "Right": (">", "<="), "None": (">", "<")}
+# what has a meaning in regular expressions
+_REGEX = re.compile(rb"[\\.+*?()|\[\]{}^$]")
 _INTEGERS = frozenset(f"{sign}Int{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64))
 
 
@@ -114,6 +120,10 @@ class _Reader:
         turned = "Literal" in left
         if turned:
             left, right = right, left
+        if "Function" in left and op == "Eq":
+            of, is_folded = self._cased(left)
+            if is_folded:
+                return text_condition(of, _text(right), begins=True, ends=True, is_folded=True)
         column = self._column(left)
         value = _compared(_literal(right, column.kind), column)
         if op in {"EqValidity", "NotEqValidity"}:
@@ -134,17 +144,45 @@ class _Reader:
                 return IsNull(column=self._column(args[0]).path)
             case {"Boolean": "IsNotNull"}:
                 return Not(arg=IsNull(column=self._column(args[0]).path))
-            case {"StringExpr": "StartsWith"}:
-                prefix = _literal(args[1])
-                if prefix is None or not isinstance(prefix.value, bytes):
-                    raise OddError
-                return StartsWith(column=self._column(args[0]).path, prefix=prefix.value)
+            case {"StringExpr": how}:
+                return self._on_text(how, args)
+            case {"ListExpr": {"Contains": _}}:
+                return self._on_element(args)
             case {"Boolean": {"IsBetween": {"closed": closed}}}:
                 return self._between(args, closed)
             case {"Boolean": {"IsIn": {"nulls_equal": False}}}:
                 values = _list(args[1]["Literal"]["Scalar"]["List"])
                 return _listed(self._column(args[0]), values)
         raise OddError
+
+    def _on_text(self, how: Any, args: Sequence[Any]) -> Expr:
+        text, (column, is_folded) = _text(args[1]), self._cased(args[0])
+        match how:
+            case "StartsWith":
+                return text_condition(column, text, begins=True, is_folded=is_folded)
+            case "EndsWith":
+                return text_condition(column, text, ends=True, is_folded=is_folded)
+            case {"Contains": {"literal": is_literal}} if is_literal or not _REGEX.search(text):
+                return text_condition(column, text, is_folded=is_folded)
+        raise OddError
+
+    def _on_element(self, args: Sequence[Any]) -> Expr:
+        column = self._column(args[0])
+        value = _literal(args[1], column.kind.value_type)
+        if value is None:
+            raise OddError
+        return OnElements(
+            tree=parts_tree(ELEMENTS, column.path),
+            text="an element of a list",
+            condition=Compare(column=ELEMENT, op="=", value=value),
+        )
+
+    def _cased(self, node: Any) -> tuple[tuple[str, ...], bool]:
+        """Return a column, and whether its texts are in lower case."""
+        match node:
+            case {"Function": {"input": [inner], "function": {"StringExpr": "Lowercase"}}}:
+                return self._column(inner).path, True
+        return self._column(node).path, False
 
     def _between(self, args: Sequence[Any], closed: str) -> Expr:
         column = self._column(args[0])
@@ -231,6 +269,14 @@ def _value(value: Any, kind: pa.DataType) -> Literal:
         zone = "timestamp_ntz" if kind.tz is None else "timestamp"
         return Literal(kind=zone, value=pa.scalar(value, kind).cast(pa.int64()).as_py())
     raise OddError
+
+
+def _text(node: Any) -> bytes:
+    """Return a literal text in UTF-8."""
+    literal = _literal(node)
+    if literal is None or literal.kind != "string" or not isinstance(literal.value, bytes):
+        raise OddError
+    return literal.value
 
 
 def _untyped(number: float, column: pa.DataType | None) -> Literal:

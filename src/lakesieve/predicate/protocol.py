@@ -68,6 +68,7 @@ ENTRIES = "entries"
 In the tree of the value of one entry, such as ``m['k']``, the key is the third part.
 """
 
+
 WORDS = "words"
 """Begins the tree of the words of a text. The text is the only other part."""
 
@@ -77,6 +78,14 @@ _TEXTS = frozenset({"string", "binary"})
 _INTEGER = re.compile(r"-?\d{1,40}", re.ASCII)
 _WORDS = range(-(2**63), 2**63)
 _MOST_DIGITS = 38
+
+
+def parts_tree(parts: str, column: tuple[str, ...]) -> str:
+    """Return the tree of a column's elements or entries without a type.
+
+    Only an engine that runs in a JVM says the type. The planner takes the type of the index.
+    """
+    return json.dumps([parts, {"col": list(column), "type": None}])
 
 
 def condition_of(document: Any) -> Expr:

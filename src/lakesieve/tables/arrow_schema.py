@@ -55,6 +55,8 @@ def _type(column: Column, uuids: pa.DataType | None) -> pa.DataType:
         return uuids
     if column.kind in _BY_KIND:
         return _BY_KIND[column.kind]
+    if column.elements in _BY_KIND:
+        return pa.list_(_BY_KIND[column.elements])
     if column.type.startswith("decimal") and column.precision <= _LARGEST_DECIMAL:
         return pa.decimal128(column.precision, column.scale)
     return _BY_NAME.get(column.type, pa.null())

@@ -7,6 +7,7 @@ import re
 import string
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import pyarrow as pa
 import pytest
 from pyspark.errors import IllegalArgumentException
@@ -98,6 +99,12 @@ def test_letters_in_other_languages(spark: SparkSession, language: str) -> None:
         # Turkish drops the dot behind the letter
         found = part.are_in(pa.array(["I\u0307x".encode()], pa.binary()))
         assert found[0].as_py() or "ix" not in dotted
+
+
+def test_letters_in_polars() -> None:
+    """The same holds in the lower case of Polars."""
+    lowered = pl.Series(_characters()).str.to_lowercase().to_list()
+    _check_letters(_characters(), lowered)
 
 
 def _has(pattern: TextPattern, text: str) -> bool:
