@@ -2,7 +2,8 @@
 
 Run as ``python -m tests.spark.loading FOLDER SETTINGS``, the settings as JSON. Prints as JSON the
 jar that the driver has lakesieve's classes of, the versions of lakesieve that tasks found in their
-own JVMs, and how many data files of how many a query read.
+own JVMs, and how many data files of how many a query read. A second session tells the same, and
+how many scans the session extension pruned once skipping was switched off.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
-from tests.spark.restarts import files_of_a_point, write
+from tests.spark.restarts import files_of_a_point, query, write
 from tests.spark.settings import SETTINGS
 
 import lakesieve as ls
+from lakesieve.spark.extension.result import EXTENSION
 from lakesieve.spark.versions.jar import own_class
 
 if TYPE_CHECKING:
@@ -48,10 +50,24 @@ def main(folder: str, settings: str) -> None:
     read = files_of_a_point(spark, "iceberg", folder)
     version = "reflect('lakesieve.LakesieveExtensions', 'version') AS version"
     tasks = spark.range(0, 8, 1, 4).selectExpr(version, "id").collect()
+    later = _read_later(spark.newSession(), folder)
     jar = own_class(spark, "check.SparkCheck").jar()
     versions = sorted({row["version"] for row in tasks})
-    sys.stdout.write(f"{json.dumps({'jar': jar, 'versions': versions, 'read': read})}\n")
+    found = {"jar": jar, "versions": versions, "read": read, "later": later}
+    sys.stdout.write(f"{json.dumps(found)}\n")
     spark.stop()
+
+
+def _read_later(session: Any, folder: str) -> list[Any]:
+    """Skip files in a session that has a state and planned nothing, and then stop skipping."""
+    session._jsparkSession.sessionState()
+    ls.enable(session)
+    read = files_of_a_point(session, "iceberg", folder)
+    ls.disable(session)
+    query(session, "iceberg", folder)
+    if EXTENSION not in session.conf.get("spark.sql.extensions"):
+        return [read, None]
+    return [read, session.sql("SELECT * FROM lakesieve_last_pruning()").count()]
 
 
 if __name__ == "__main__":

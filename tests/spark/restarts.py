@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-__all__ = ["SESSIONS", "Session", "restarted"]
+__all__ = ["SESSIONS", "Session", "files_of_a_point", "query", "restarted", "write"]
 
 SESSIONS = depth("SESSIONS", test=4, soak=11)
 """How many sessions: three restarts, and ten in a soak."""
@@ -80,6 +80,13 @@ def write(spark: SparkSession, format_name: str, folder: str) -> None:
 
 def files_of_a_point(spark: SparkSession, format_name: str, folder: str) -> str:
     """Query one key, and return ``read/total`` data files."""
+    query(spark, format_name, folder)
+    (scan,) = ls.last_pruning(spark)
+    return f"{scan.files_read}/{scan.files_total}"
+
+
+def query(spark: SparkSession, format_name: str, folder: str) -> None:
+    """Query one key."""
     table = table_of(format_name, folder)
     if format_name == "iceberg":
         frame = spark.table(table)
@@ -88,8 +95,6 @@ def files_of_a_point(spark: SparkSession, format_name: str, folder: str) -> str:
     ids = [row["id"] for row in frame.where("id = 250").select("id").collect()]
     if ids != [250]:
         raise SystemExit(f"{table}: {ids}")
-    (scan,) = ls.last_pruning(spark)
-    return f"{scan.files_read}/{scan.files_total}"
 
 
 def main(folder: str, *formats: str) -> None:

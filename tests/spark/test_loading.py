@@ -65,7 +65,8 @@ def test_a_jar_in_the_settings(tmp_path: Path) -> None:
 
     found = loaded_with(tmp_path, settings)
 
-    assert found == {"jar": str(jar), "versions": [ls.__version__], "read": "1/4"}
+    later = ["1/4", 0]
+    assert found == {"jar": str(jar), "versions": [ls.__version__], "read": "1/4", "later": later}
 
 
 @pytest.mark.soak

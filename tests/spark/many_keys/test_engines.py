@@ -54,7 +54,9 @@ def folder(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pat
 def _text(drawn: random.Random) -> str:
     """Draw a part of a text, often one that few files have."""
     file = drawn.randrange(_FILES)
-    return drawn.choice([f"order{file}", f"File-{file}", f"Order{file} of", drawn_text(drawn, 3), "a.b"])
+    return drawn.choice(
+        [f"order{file}", f"File-{file}", f"Order{file} of", drawn_text(drawn, 3), "a.b"]
+    )
 
 
 def _polars_leaf(drawn: random.Random) -> pl.Expr:

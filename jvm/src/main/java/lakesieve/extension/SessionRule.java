@@ -50,7 +50,9 @@ public final class SessionRule extends Rule<LogicalPlan> {
    * was killed cannot take back its own rule.
    */
   public static void restore(SparkSession session) {
-    if (RULES.containsKey(session)) install(session, LakesieveExtensions.version());
+    if (!RULES.containsKey(session)) return;
+    InstalledRule.forget(session);
+    install(session, LakesieveExtensions.version());
   }
 
   private static void install(SparkSession session, String version) {
@@ -62,6 +64,6 @@ public final class SessionRule extends Rule<LogicalPlan> {
     var installed = new InstalledRule(session, new SessionPlanner(session, version), null);
     installed.rule().setActive(true);
     RULES.put(session, installed.rule());
-    installed.placeInsteadOfInherited();
+    installed.placeForExtension();
   }
 }

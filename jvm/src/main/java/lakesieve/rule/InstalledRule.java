@@ -1,7 +1,10 @@
 package lakesieve.rule;
 
+import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.WeakHashMap;
 import java.util.function.Function;
 import lakesieve.deletes.ScanJoins;
 import lakesieve.rows.RowRangeStrategy;
@@ -16,10 +19,16 @@ import org.apache.spark.sql.execution.SparkStrategy;
 
 /** The pruning rule of a session, which may be in the session's optimizer or not. */
 public final class InstalledRule {
+  // of each session, the rule whose place was decided last; its monitor guards it
+  private static final Map<SparkSession, WeakReference<InstalledRule>> DECIDED =
+      new WeakHashMap<>();
+
   private final SparkSession session;
   private final PruningRule rule;
   // rules that were in the optimizer before, such as the rule of lakesieve's session extension
   private final List<PruningRule> replaced = new ArrayList<>();
+  private boolean isPresent;
+  private boolean leavesOthers;
 
   /**
    * Make the rule of a session, for the table formats that the session can read.
@@ -51,6 +60,11 @@ public final class InstalledRule {
   }
 
   private synchronized void placeNow(boolean present, boolean others) {
+    isPresent = present;
+    leavesOthers = others;
+    synchronized (DECIDED) {
+      DECIDED.put(session, new WeakReference<>(this));
+    }
     List<Rule<LogicalPlan>> rules = new ArrayList<>();
     for (Rule<LogicalPlan> known : rulesOfSession()) {
       if (known == rule) continue;
@@ -72,15 +86,32 @@ public final class InstalledRule {
   }
 
   /**
-   * Install the rule in the optimizer of a session that inherited its rules from another session.
+   * Install the rule of lakesieve's session extension in the optimizer, in place of rules that the
+   * session inherited from another session. What was decided for this session stays.
    */
-  public void placeInsteadOfInherited() {
+  public void placeForExtension() {
     List<Rule<LogicalPlan>> rules = new ArrayList<>(rulesOfSession());
     // the rule of the other session stays active in that session
     rules.removeIf(PruningRule.class::isInstance);
     rules.add(rule);
     setRules(rules);
     setStrategy(true);
+    InstalledRule decided = decided(session);
+    if (decided != null) decided.placeNow(decided.isPresent, decided.leavesOthers);
+  }
+
+  /** Forget what was decided for a session. */
+  public static void forget(SparkSession session) {
+    synchronized (DECIDED) {
+      DECIDED.remove(session);
+    }
+  }
+
+  private static InstalledRule decided(SparkSession session) {
+    synchronized (DECIDED) {
+      WeakReference<InstalledRule> decided = DECIDED.get(session);
+      return decided == null ? null : decided.get();
+    }
   }
 
   private List<Rule<LogicalPlan>> rulesOfSession() {
