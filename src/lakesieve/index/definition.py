@@ -160,6 +160,22 @@ def default_name(columns: Sequence[str]) -> str:
     return name.lstrip(".")[:_LONGEST_NAME]
 
 
+def check_budgets(columns: Sequence[Column]) -> None:
+    """Check that an index on some columns may have a budget.
+
+    Raises:
+        UnsupportedError: The keys are words.
+    """
+    expression = columns[0].expression
+    if expression is not None and expression.kind == WORDS_KIND:
+        raise UnsupportedError(
+            f"An index on {expression.sql} cannot have a budget.",
+            kind=ErrorKind.UNSUPPORTED_TYPE,
+            hint="Its keys are kept whole, because they are searched for parts of words. Leave "
+            "out the budget.",
+        )
+
+
 def define(
     table: TableReader,
     columns: Sequence[Column],
@@ -178,14 +194,8 @@ def define(
             hint="Give a number above 0 and up to 1, such as 1/256.",
         )
     CompactionPolicy.parse(compaction)
-    expression = columns[0].expression
-    if budget is not None and expression is not None and expression.kind == WORDS_KIND:
-        raise UnsupportedError(
-            f"An index on {expression.sql} cannot have a budget.",
-            kind=ErrorKind.UNSUPPORTED_TYPE,
-            hint="Its keys are kept whole, because they are searched for parts of words. Leave "
-            "out the budget.",
-        )
+    if budget is not None:
+        check_budgets(columns)
     keys = tuple(
         KeyColumn(
             field_id=column.field_id,
@@ -208,7 +218,7 @@ def define(
         absent_hits=float(absent_hits),
         compaction=compaction,
         rows_per_block=rows_per_block,
-        expression=expression,
+        expression=columns[0].expression,
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, UnsupportedError
 from lakesieve.index import ShownList, TradeOffInfo
-from lakesieve.index.definition import column_names
+from lakesieve.index.definition import check_budgets, column_names
 from lakesieve.spark.build.after_write import check_refresh, refresh_after_writes
 from lakesieve.spark.build.keys import index_keys
 from lakesieve.spark.build.progress import Watch
@@ -148,7 +148,8 @@ def trade_offs(
 
     Raises:
         NotFoundError: No such table or column.
-        UnsupportedError: A column's type cannot be indexed, or Spark cannot read the table.
+        UnsupportedError: A column's type cannot be indexed, the keys are words, which have no
+            budgets, or Spark cannot read the table.
 
     Examples:
         >>> ls.trade_offs("lake.shop.orders", "customer", spark=spark)[-1].strategy
@@ -158,6 +159,7 @@ def trade_offs(
     opened = open_table(spark, table)
     version = opened.reader.version()
     keys = index_keys(opened, version, columns)
+    check_budgets(keys)
     source = Source.whole(opened, version, keys)
     names = ", ".join(column_names(columns))
     with Watch(spark, progress, f"lakesieve: budgets of {table} on {names}") as watch:

@@ -179,8 +179,10 @@ def test_regular_expressions(spark: SparkSession) -> None:
 
 
 def test_no_budget(spark: SparkSession, tmp_path: Path) -> None:
-    """A budget is refused: it would leave out words that a search needs."""
+    """Budgets are refused: they would leave out words that a search needs."""
     folder = tmp_path / "texts"
     spark.sql("SELECT 'a b' AS message").write.parquet(str(folder))
     with pytest.raises(UnsupportedError, match="cannot have a budget"):
         ls.create_index(f"parquet:{folder}", "words(message)", spark=spark, budget="8 bits")
+    with pytest.raises(UnsupportedError, match="cannot have a budget"):
+        ls.trade_offs(f"parquet:{folder}", "words(message)", spark=spark)
