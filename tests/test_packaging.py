@@ -20,9 +20,13 @@ from lakesieve.spark.versions.spark_versions import SPARK_VERSIONS
 UV = str(Path(sys.executable).with_name("uv"))
 
 
+# of this environment, and of the sessions of tests
+OWN = {"PYTHONPATH", "VIRTUAL_ENV", "PYSPARK_SUBMIT_ARGS"}
+
+
 def run(*command: str, cwd: Path) -> str:
-    """Run a command in an environment without this one."""
-    known = {k: v for k, v in os.environ.items() if k not in {"PYTHONPATH", "VIRTUAL_ENV"}}
+    """Run a command as a user would, without the variables of this environment."""
+    known = {k: v for k, v in os.environ.items() if k not in OWN}
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, cwd=cwd, env=known, timeout=900
     )
