@@ -117,7 +117,9 @@ def table(
 
 
 class Lake:
-    """A catalog of tables; :func:`lakesieve.connect` makes one, and documents the settings.
+    """A catalog of tables.
+
+    Create it with :func:`lakesieve.connect`, which documents the settings.
 
     Examples:
         >>> lake = ls.connect(warehouse="warehouse")

@@ -307,10 +307,11 @@ def command(
 
 
 def _suggest(table: str, warehouse: str) -> None:
-    """Refuse a short name that no catalog is known for, if it looks like another name of a table.
+    """Refuse a table name without a known catalog if a similar name is a table.
 
     Raises:
-        InvalidInputError: There is a folder of this name, or such a table in the embedded catalog.
+        InvalidInputError: A folder has this name, or a table name in the embedded catalog ends
+            with it.
     """
     from lakesieve.tables.listing import table_names
     from lakesieve.tables.names import format_of

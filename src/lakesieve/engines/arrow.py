@@ -38,7 +38,9 @@ def dataset(
     warehouse: str = WAREHOUSE,
     locations: Iterable[str] = (),
 ) -> ds.Dataset:
-    """Open a version of a table as a dataset, which stays at that version.
+    """Open a version of a table as a PyArrow dataset.
+
+    The dataset stays at this version.
 
     Args:
         table: As for :func:`lakesieve.open_index` without a session.
@@ -49,7 +51,7 @@ def dataset(
 
     Raises:
         NotFoundError: No such table or version.
-        UnsupportedError: Its rows cannot be read without Spark.
+        UnsupportedError: The rows of the table cannot be read without Spark.
         SetupError: A package is missing.
 
     Examples:
@@ -66,7 +68,7 @@ def to_arrow_dataset(
 ) -> ds.Dataset:
     """Make a dataset of a table that is open; see :func:`dataset`."""
     if find_spec("substrait") is None:
-        need = "The package substrait, by which filters are read, is not installed."
+        need = "The package substrait, which is needed to read filters, is not installed."
         raise not_installed(need, "duckdb")
     return _TableDataset(rows_of(table, version, locations))
 

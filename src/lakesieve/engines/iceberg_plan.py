@@ -57,7 +57,7 @@ _LIMITS = ManifestLimits()
 class PlannedFile(NamedTuple):
     """A data file of a scan, and the delete files that apply to it.
 
-    ``wanted`` are the rows of the file that can match; ``None`` is all rows.
+    ``wanted`` has the rows of the file that can match; ``None`` means all rows.
     """
 
     file: ListedFile
@@ -66,7 +66,7 @@ class PlannedFile(NamedTuple):
     wanted: WantedRows | None
 
     def task(self, metadata: TableMetadata, residual: BooleanExpression) -> FileScanTask:
-        """Make the task of PyIceberg's that reads the file without its equality deletes."""
+        """Return the PyIceberg task that reads the file without applying equality deletes."""
         deletes = {_data_file(delete, metadata) for delete in self.positions}
         return FileScanTask(_data_file(self.file, metadata), deletes, residual)
 
@@ -82,14 +82,15 @@ def plan_files(
 ) -> list[PlannedFile]:
     """Return the data files of a snapshot that can hold a row for which ``expression`` is true.
 
-    ``columns`` have the ids of manifests. ``pruned`` is what the indexes say; it counts the files.
+    The columns in ``columns`` have the field ids that the manifests use. ``pruned`` has the plan of
+    the indexes. This function updates the file counts in ``pruned``.
     """
     manifests = TableManifests(_source(io), SHARED)
     by_metadata = metadata_filter(expression, columns, metadata)
     listed = manifests.listed(snapshot.manifest_list)
     data = live_manifests(listed, by_metadata)
     if pruned.plan is None:
-        # every file is in the scan: one reading gives their paths too
+        # every file is in the scan, so read the paths and the counts in one pass
         manifests.files(data)
     numbers, counts = _numbers_and_counts(manifests, data, pruned)
     to_read = pruned.numbered_files_to_read(numbers, sum(counts))

@@ -130,7 +130,7 @@ def _unread(path: str, why: str) -> UnsupportedError:
     return UnsupportedError(
         f"The column {path} is not read without Spark: {why}.",
         kind=ErrorKind.UNSUPPORTED_TABLE,
-        hint="Use Spark, or the files of ls.find_files with a reader that knows it.",
+        hint="Use Spark, or another reader for the files that ls.find_files returns.",
     )
 
 
@@ -227,7 +227,7 @@ def rows_of_table(
         else:
             array = rows.column(name).combine_chunks()
             if not widens_floats and _has_float(array.type) and not _has_float(field.kind):
-                raise _unread(field.name, f"a file has it as {array.type}")
+                raise _unread(field.name, f"a data file stores it as {array.type}")
             columns.append(_shaped(array, field))
     return pa.Table.from_arrays(columns, schema=schema_of(fields))
 
@@ -290,12 +290,12 @@ def _shaped(array: pa.Array, field: Field) -> pa.Array:
         # Parquet has no such type: these are numbers
         array = array.cast(pa.int64())
     if not _is_read_as(array.type, field.kind):
-        raise _unread(field.name, f"a file has it as {array.type}")
+        raise _unread(field.name, f"a data file stores it as {array.type}")
     try:
         return array.cast(field.kind)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         # numbers that do not fit, bytes that are no text
-        raise _unread(field.name, f"a file has it as {array.type}: {error}") from error
+        raise _unread(field.name, f"a data file stores it as {array.type}: {error}") from error
 
 
 def _plain_list(array: pa.Array, field: Field) -> pa.Array:
@@ -303,7 +303,7 @@ def _plain_list(array: pa.Array, field: Field) -> pa.Array:
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     if not is_any_list(array.type):
-        raise _unread(field.name, f"a file has it as {array.type}")
+        raise _unread(field.name, f"a data file stores it as {array.type}")
     if pa.types.is_list(array.type):
         return array
     lengths = pc.fill_null(pc.list_value_length(array), 0).cast(pa.int32())

@@ -34,10 +34,10 @@ def pack_bits(values: np.ndarray, bits: int) -> bytes:
 
 
 def unpack_bits(data: memoryview, count: int, bits: int) -> np.ndarray:
-    """Unpack what :func:`pack_bits` wrote: ``count`` values of ``bits`` bits each, 1 to 63.
+    """Unpack ``count`` values that :func:`pack_bits` wrote with ``bits`` bits each, 1 to 63.
 
     Returns:
-        The values, in the smallest unsigned type that holds them.
+        The values, in an unsigned type that is wide enough for them.
     """
     if count <= _OCTET:
         number = int.from_bytes(data, "big") >> 8 * len(data) - count * bits
@@ -50,10 +50,10 @@ def unpack_bits(data: memoryview, count: int, bits: int) -> np.ndarray:
             values = values << np.uint8(1) | single[at::bits]
         return values
     values = np.empty(-(-count // _OCTET) * _OCTET, np.min_scalar_type((1 << bits) - 1))
-    # a whole word is read at every byte of the last octet, so padding is needed
+    # `_field` reads a whole word at each byte of the last octet: padding keeps it in the array
     padded = np.zeros(len(values) // _OCTET * bits + _WORD.itemsize, np.uint8)
     padded[: len(data)] = np.frombuffer(data, np.uint8)
-    # a word that starts at any bit of a byte holds this many bits in any case
+    # at any place in a byte, a word holds at least `_IN_WORD` bits of a value: read the rest apart
     high = max(0, bits - _IN_WORD)
     for at in range(_OCTET):
         octet = _field(padded, bits, at * bits + high, bits - high)

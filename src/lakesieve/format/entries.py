@@ -99,13 +99,16 @@ class SourceColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyExpression:
-    """An expression over columns as keys, or elements of a list, entries of a map, words of a text.
+    """The expression that gives the keys of an index.
+
+    The keys are the values of an expression over columns, the elements of a list, the entries of a
+    map, or the words of a text.
 
     Args:
         sql: The expression as the user wrote it.
         tree: The expression as JSON with columns by field id, in the form that the specification
             describes. Expressions with the same tree have the same values.
-        columns: The columns that it reads.
+        columns: The columns that the expression reads.
     """
 
     sql: str
@@ -244,7 +247,7 @@ class IndexDefinition:
         if read.has_whole_keys and read.budget:
             raise ValueError("its keys are whole, and it has a budget")
         if expression and tuple(column.field_id for column in columns) != expression.field_ids:
-            raise ValueError("its key is not its expression")
+            raise ValueError("the field ids of its columns are not those of its expression")
         return read
 
 

@@ -196,7 +196,7 @@ def _byte_keys(reader: StreamReader, rows: int) -> tuple[pa.Array, np.ndarray, p
     if int(lengths.max()) > LONGEST_SEPARATOR or int(lengths.sum()) > MAX_BYTES:
         raise StreamError("its separators are too long")
     if shared[0] or (shared[1:] > lengths[:-1]).any():
-        raise StreamError("a separator shares more bytes than the separator before it has")
+        raise StreamError("the shared prefix of a separator is longer than the previous separator")
     data = reader.small(int(rest.sum()), 255).astype(np.uint8)
     keys = front_decoded(shared, rest, data)
     gaps = np.flatnonzero(reader.small(rows, 1))

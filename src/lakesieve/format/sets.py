@@ -138,7 +138,7 @@ def _lists(reader: StreamReader, rows: int, units: int, kind: int) -> tuple[np.n
         nonempty = lengths[lengths > 0]
         ordinals = _joined(ordinals, others, nonempty, as_they_are=bool(kind & _AS_THEY_ARE))
         if int(ordinals.max()) >= units:
-            raise StreamError("it has an ordinal above the number of files")
+            raise StreamError("it has an ordinal that is not below the number of units")
     return lengths, ordinals.astype(np.int32)
 
 
@@ -165,7 +165,7 @@ def _steps(reader: StreamReader, rows: int, units: int) -> tuple[np.ndarray, np.
     total = int(reader.small(1, MAX_ORDINALS)[0])
     steps = reader.small(total, rows * units)
     if float(steps.sum(dtype=np.float64)) + total > rows * units:
-        raise StreamError("it has an ordinal above the number of files")
+        raise StreamError("it has an ordinal that is not below the number of units")
     numbers = np.cumsum(steps + 1) - 1
     row, ordinals = np.divmod(numbers, units)
     return np.bincount(row, minlength=rows).astype(np.int64), ordinals.astype(np.int32)
@@ -178,6 +178,6 @@ def _bitmaps(reader: StreamReader, rows: int, units: int) -> tuple[np.ndarray, n
     packed = reader.small(rows * width, 255).astype(np.uint8)
     bits = np.unpackbits(packed.reshape(rows, width), axis=1)
     if bits[:, units:].any():
-        raise StreamError("it has an ordinal above the number of files")
+        raise StreamError("it has an ordinal that is not below the number of units")
     row, ordinals = np.nonzero(bits)
     return np.bincount(row, minlength=rows).astype(np.int64), ordinals.astype(np.int32)

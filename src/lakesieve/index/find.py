@@ -79,9 +79,9 @@ def matching_files(
 ) -> MatchingFiles:
     """Find the data files that can hold a row for which an expression is true.
 
-    ``live`` are the paths of the version's live files, as ``live_files`` spells them. With
-    ``strict`` an unknown column is an error; else it means that every row may match. With an
-    order, only the first rows are wanted.
+    ``live`` has the paths of the version's live files, as ``live_files`` spells them. If ``strict``
+    is true, an unknown column is an error. Otherwise, every row may match a condition on an unknown
+    column. With ``order``, only the first rows in this order are wanted.
     """
     columns = table.columns(version)
     first: RowFilter | None = None

@@ -35,7 +35,7 @@ def key_columns_of(names: Sequence[str], columns: Sequence[Column], table: str) 
                 f"The given keys have no column {name}; their columns are "
                 f"{', '.join(names) or 'none'}.",
                 kind=ErrorKind.COLUMN_NOT_FOUND,
-                hint=f"Name their columns like those of {table}.",
+                hint=f"Name the columns of the keys like the columns of {table}.",
             )
         if given_names.count(name) > 1:
             raise InvalidInputError(

@@ -430,12 +430,12 @@ class Index(KeysInOrder):
         """Check that the stored index still belongs to the table that it was opened for.
 
         Raises:
-            InvalidInputError: It was replaced by an index of another table.
+            InvalidInputError: An index of another table has replaced it.
         """
         try:
             definition = self._store.snapshot().definition
         except LakesieveError:
-            # damaged ones can be dropped, too
+            # a user can drop a damaged index, so this check does not raise
             return
         if definition.table_uuid != self._snapshot.definition.table_uuid:
             raise InvalidInputError(

@@ -97,14 +97,14 @@ class KeepTree:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class JudgedFiles:
-    """Which of some data files must be read.
+    """The data files of a list that must be read, and the rows to read in them.
 
     Args:
         keep: Whether each file must be read.
         covered: Whether some index covers each file.
-        rows: The rows that must be read, by the position of their file; ``None`` for all rows of
-            the files.
-        records: The number of all rows of each file, -1 for a file that no index covers; empty if
+        rows: The rows that must be read. The number of a file is its position in the list. ``None``
+            means all rows of the files.
+        records: The total number of rows in each file; -1 for a file that no index covers. Empty if
             ``rows`` is ``None``.
     """
 

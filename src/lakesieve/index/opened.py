@@ -315,15 +315,17 @@ class OpenedIndex:
         return own
 
     def with_every_key(self, complete: np.ndarray) -> Candidates | None:
-        """Return covered files and rows that have every key of the index, and null if it occurs.
+        """Return covered files and rows that together hold every key of the index.
+
+        If a row of a covered file has the key null, the files and rows hold null, too.
 
         Args:
             complete: For each covered file, by number, whether the scan surely returns all of its
-                rows. Of several places of one file, one is marked.
+                rows. If several catalogues list a file, only one of its numbers is marked.
 
         Returns:
-            The files and rows. Every other key of other files is in them, too. ``None`` if most
-            files are needed.
+            The files and rows. If no complete file surely holds a key, all files that can hold the
+            key are among them. ``None`` if most files are needed.
         """
         self.check()
         chosen = np.zeros(len(complete), bool)

@@ -56,11 +56,11 @@ class OrderedKeys:
     def of_version(
         cls, index: OpenedIndex, table: TableReader, version: TableVersion
     ) -> OrderedKeys:
-        """Check that an index can answer for a version, and return the version's keys.
+        """Check that an index can return the keys of a table version, and return them.
 
         Raises:
-            UnsupportedError: The index has several columns, a data file is not indexed, or rows may
-                be deleted.
+            UnsupportedError: The index has several columns, or several keys for a row. Or a data
+                file is not indexed. Or the version may have row-level deletes.
         """
         name = index.definition.name
         refuse_many_keys(index.definition, "an answer in the order of the keys")

@@ -110,19 +110,20 @@ class IndexOverview:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TableOverview:
-    """A table, as of its current version.
+    """An overview of the current version of a table.
 
     Args:
-        table: Its name.
-        format: Its format.
-        location: Where it lies.
-        version: The version, or ``None`` for a table without data.
-        timestamp_ms: When that was committed, if the format says so.
-        files: Its live data files.
-        rows: Rows of these files, if the format counts them.
-        bytes: Bytes of these files, if the format knows them.
-        deletes: Row-level deletes that readers must apply, where the format counts them.
-        indexes: Its indexes, by name.
+        table: Name of the table.
+        format: Format of the table.
+        location: Location of the table.
+        version: The current version; ``None`` for a table without data.
+        timestamp_ms: Commit time of the version; ``None`` if the format does not record it.
+        files: Number of live data files.
+        rows: Number of rows in these files; ``None`` if the format does not record it.
+        bytes: Size of these files in bytes; ``None`` if the format does not record it.
+        deletes: Row-level deletes that readers must apply; ``None`` if the format does not count
+            them.
+        indexes: The indexes of the table, sorted by name.
     """
 
     table: str

@@ -19,9 +19,10 @@ class TableInfo(Shown):
 
     Args:
         name: The name by which the table is opened.
-        format: ``iceberg``, ``delta``, ``hudi`` or ``parquet``; ``None`` where it cannot be opened.
-        indexes: Names of the indexes, as far as the folders of the table show them.
-        error: Why the table or its folder cannot be read; ``None`` where it can.
+        format: ``iceberg``, ``delta``, ``hudi`` or ``parquet``; ``None`` if the table cannot be
+            opened.
+        indexes: Names of the indexes, from a listing of the table's index folders.
+        error: Why the table or its index folders cannot be read; ``None`` without an error.
 
     Examples:
         >>> lake.tables()[0].indexes

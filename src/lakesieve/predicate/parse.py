@@ -64,7 +64,8 @@ def parse_sql(text: str) -> Expr:
     """
     if len(text) > LONGEST:
         raise _invalid(
-            f"The predicate is too long: {len(text)} characters.", "Use idx.locate for bulk keys."
+            f"The predicate is too long: {len(text)} characters.",
+            "Use Index.locate() to look up many keys.",
         )
     if not text.strip():
         raise _invalid("The predicate is empty.")

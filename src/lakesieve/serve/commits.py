@@ -206,7 +206,7 @@ class SqlCommit:
         return CommitConflictError(
             f"The commit to {self._name} failed: {why}.",
             kind=ErrorKind.CONFLICT,
-            hint="Load the table again, and commit to that.",
+            hint="Load the table again, and repeat the commit.",
         )
 
 

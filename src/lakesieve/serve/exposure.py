@@ -27,10 +27,10 @@ def is_loopback(host: str) -> bool:
 
 
 def check_exposure(settings: ServerSettings, upstream: str | None) -> None:
-    """Refuse to listen for other machines while nobody checks who calls.
+    """Refuse to listen on an address that other machines reach if no caller is authenticated.
 
     Raises:
-        InvalidInputError: Nobody checks, and ``no_auth`` does not say that this is meant.
+        InvalidInputError: No caller is authenticated, and ``no_auth`` is not set.
     """
     if is_loopback(settings.host) or settings.tokens is not None or settings.no_auth:
         return

@@ -246,10 +246,10 @@ class Upstream:
             return too_large if is_safe else _unknown(request)
 
     def get(self, path: str, headers: list[tuple[str, str]], work: RequestWork) -> UpstreamAnswer:
-        """Load a resource, in a thread of the server.
+        """Get a resource from the catalog behind the server. Call this in a thread of the server.
 
         Raises:
-            StorageError: The catalog behind cannot be reached, or its answer is too large.
+            StorageError: The catalog cannot be reached, or its answer is too large.
         """
         try:
             return from_thread.run(self._ask, "GET", path, _readable(headers), None, work)
@@ -329,7 +329,7 @@ def _unknown(request: Request) -> Response:
 
 
 def _unreachable(error: Exception) -> Response:
-    message = f"The catalog behind cannot be reached: {type(error).__name__}."
+    message = f"The catalog behind the server cannot be reached: {type(error).__name__}."
     made = error_answer(503, "ServiceUnavailableException", message)
     made.headers["Retry-After"] = "1"
     return made

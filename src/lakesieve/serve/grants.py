@@ -225,7 +225,7 @@ def _azure(config: Mapping[str, str], location: str) -> dict[str, str]:
 def failed_upstream(why: str) -> StorageError:
     """Return the error for a catalog behind that did not do what it was asked."""
     return StorageError(
-        f"The catalog behind {why}.",
+        f"The catalog behind the server {why}.",
         kind=ErrorKind.STORAGE_FAILED,
-        hint="Try again; the address of the catalog is the one that the server was started with.",
+        hint="Try again. Check the catalog address that the server was started with.",
     )

@@ -67,10 +67,10 @@ def mode_settings(mode: str) -> dict[str, str]:
 def plan_resources(
     path: str, context: PlanningContext, load: Callable[[Request], ServedTable]
 ) -> list[Resource]:
-    """Return the resources of the plans of tables below a path.
+    """Return the REST resources below ``path`` that plan the scans of tables.
 
-    ``load`` loads the table that a request names, as the caller may have it. The server keeps no
-    plan: each is complete when it is answered.
+    ``load`` loads the table that a request names, with the rights of the caller. The server stores
+    no plans, because each plan is complete when the request is answered.
     """
 
     def plan(request: Request, body: Any) -> Response:

@@ -271,7 +271,7 @@ class _Proxy:
         try:
             document = json.loads(text)
         except (ValueError, RecursionError):
-            raise failed_upstream("answered with no JSON") from None
+            raise failed_upstream("sent an answer that is not JSON") from None
         table = self._grants.table(document, grant)
         request.state.table = table
         etag = dict(answer.headers).get("etag")

@@ -75,17 +75,17 @@ def keys_of_rows(
     columns: Sequence[pa.Array | pa.ChunkedArray],
     keys: KeysOfRow = KeysOfRow.ONE,
 ) -> tuple[pa.Array, np.ndarray | None]:
-    """Return the keys of rows, and the row of each key.
+    """Return the keys of rows, and the row number of each key.
 
     Args:
         key_types: The types of the key columns.
         columns: The key columns.
-        keys: How the keys of a row follow from its columns. Nulls in the list of an only column are
-            no keys.
+        keys: How the keys of a row follow from its columns. If there is one key column, nulls in
+            its lists are not keys.
 
     Returns:
-        Key codes without nulls; and for each key the number of its row, ascending, int64, or
-        ``None`` if each row has one key.
+        Key codes without nulls. Then the row number of each key, ascending, int64. The row numbers
+        are ``None`` if each row has exactly one key.
     """
     rows: np.ndarray | None
     if keys is KeysOfRow.WORDS:

@@ -33,15 +33,15 @@ END_KEY_BYTES = 4096
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndKeys:
-    """Some of the distinct keys of a list of blocks.
+    """The lowest and the highest distinct keys of a list of blocks.
 
     Args:
-        first: The lowest keys, ascending, without any left out between them.
-        last: The highest keys, ascending, without any left out between them. Empty if ``first`` has
-            all keys.
+        first: The lowest keys, ascending. No key between two of them is missing.
+        last: The highest keys, ascending. No key between two of them is missing. Empty if ``first``
+            has all keys.
         count: Number of distinct keys; ``None`` if it is not known.
-        is_exact: Whether each block with units has a key, and each key is in exactly the units of
-            its block. Otherwise a key may be in only some of these units, but it is in one of them.
+        is_exact: True if each block with units has a key, and each key is in every unit of its
+            block. Otherwise, a key is in at least one unit of its block.
     """
 
     first: tuple[Any, ...] = ()
@@ -51,15 +51,15 @@ class EndKeys:
 
     @property
     def is_complete(self) -> bool:
-        """True if these are all keys."""
+        """True if ``first`` has all keys."""
         return self.count == len(self.first)
 
     def unknown(self, low: Code, high: Code) -> tuple[Any, Any] | None:
         """Return the half-open interval whose keys are not known, or ``None`` if there is none.
 
         Args:
-            low: A code that no key is below.
-            high: A code that no key is above.
+            low: A lower bound of all key codes.
+            high: An upper bound of all key codes.
         """
         if self.is_complete:
             return None
@@ -72,7 +72,7 @@ class EndKeys:
 
         Args:
             first: The first distinct keys: :data:`MOST_END_KEYS`, or all if there are fewer.
-            last: As many of the last distinct keys.
+            last: The last distinct keys, as many as in ``first``.
             count: Number of distinct keys.
         """
         if count <= MOST_END_KEYS:

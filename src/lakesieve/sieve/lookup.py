@@ -213,10 +213,10 @@ def _search_bytes(
 
 
 def lookup_words(blocks: Blocks, part: WordPart) -> np.ndarray:
-    """Return the units of all keys that have a part.
+    """Return the units of all words that contain ``part``.
 
-    Every key is the separator of a block. Keys of :data:`LONGEST_WORD` bytes may have been cut, so
-    they count as if they matched.
+    Every word is a key, and the separator of a block. A key of :data:`LONGEST_WORD` bytes may be a
+    cut word, so it always matches.
 
     Returns:
         Ascending distinct ordinals, int32.

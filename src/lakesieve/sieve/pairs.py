@@ -65,11 +65,12 @@ class PairText:
 def code_pairs(
     keys: pa.Array, ordinals: np.ndarray
 ) -> tuple[pa.Array, np.ndarray, PairText | None]:
-    """Sort pairs as :func:`sort_pairs` does, with text codes in place of byte strings if possible.
+    """Sort pairs like :func:`sort_pairs`, but replace byte strings by text codes if possible.
 
     Returns:
-        The distinct pairs in order, as keys (or their text codes) and ordinals; and the text code,
-        if different keys have different codes under it.
+        The keys (or their text codes) and the ordinals of the distinct pairs, in order. Then the
+        text code, or ``None`` if the keys were not replaced. A text code gives different codes to
+        different keys.
     """
     if keys.type == pa.int64():
         return *sort_pairs(keys, ordinals), None
@@ -146,10 +147,10 @@ def _sort_packed(
     dropped: int = 0,
     ascending: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Sort key and ordinal packed in one word: a single sort of machine integers.
+    """Sort pairs with one sort of integers: each key and its ordinal are packed in one word.
 
-    The lowest ``dropped`` bits of a key do not fit the word. Without these bits the keys must stay
-    distinct, and ``ascending`` has the keys in order.
+    The lowest ``dropped`` bits of a key do not fit in the word. If ``dropped`` is not 0, different
+    keys must differ without these bits, and ``ascending`` has the sorted keys.
     """
     low = np.uint64(int(keys.min()) % 2**64)
     bits = int(ordinals.max()).bit_length()

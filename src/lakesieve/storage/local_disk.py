@@ -44,8 +44,8 @@ def check_unlinked(root: str, folders: Sequence[str]) -> None:
 def delete_file(root: str, path: str) -> None:
     """Delete a file of an index. A missing file is not an error.
 
-    Each folder is opened from the folder above it, without following links. So nothing outside the
-    index is deleted, even if a folder becomes a link meanwhile.
+    Each folder is opened from the folder above it, without following symbolic links. So nothing
+    outside the index is deleted, even if a folder becomes a link meanwhile.
     """
     *folders, name = path.split("/")
     with contextlib.suppress(FileNotFoundError), _opened(root, folders) as folder:

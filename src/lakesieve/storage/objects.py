@@ -208,10 +208,10 @@ class Storage:
     def sweep(self, before: datetime, names: re.Pattern[str]) -> int:
         """Delete the staged files that killed writers left behind, and return their number.
 
-        On local disk and in HDFS, a writer first writes a file next to the object. No listing shows
-        this file, because its name has a number sign. Other stores have no such files. Files
-        younger than ``before`` stay, because their writer may still be at work. ``names`` matches
-        the paths that writers use.
+        On local disk and in HDFS, a writer first writes a staged file next to the object. No
+        listing shows a staged file, because its name has a number sign. Other stores have no staged
+        files. Files younger than ``before`` stay, because their writer may still be at work.
+        ``names`` matches the paths of the objects that writers create.
         """
         staged = re.compile(f"(?:{names.pattern}){STAGED.pattern}")
         if self.location.startswith(HDFS):

@@ -68,7 +68,7 @@ class IndexStore:
         return bool(self.log.listing().commits)
 
     def create(self, definition: IndexDefinition, changes: Changes) -> Snapshot:
-        """Create the index: make its first commit, which adds all objects at once.
+        """Create the index with a first commit that adds all objects at once.
 
         Readers see the complete index or no index.
         """
@@ -98,7 +98,8 @@ class IndexStore:
                 self.log.write_checkpoint(state)
                 return state
         raise CommitConflictError(
-            f"The index at {self.storage.location} was written to by others {_ATTEMPTS} times.",
+            f"Other writers committed to the index at {self.storage.location} during each of "
+            f"{_ATTEMPTS} attempts.",
             kind=ErrorKind.CONFLICT,
             hint="Try again when fewer writers commit at the same time.",
         )
@@ -191,7 +192,7 @@ class IndexStore:
     def drop(self, *, force: bool = False) -> None:
         """Delete every object of the index, beginning with the log.
 
-        Without its log, no reader finds the index. The last state stays readable until the log is
+        Readers do not find an index without a log. The last state stays readable until the log is
         gone. Files that lakesieve did not write stay.
         """
         for folder in FOLDERS:

@@ -208,14 +208,14 @@ class IndexReader:
         return bool(1 - (1 - share) ** times > _NEARLY)
 
     def points(self, keys: pa.Array) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """Return the (key, ordinal) pairs of many keys: which units can hold which key.
+        """Return (key, ordinal) pairs: the units that can hold each of many keys.
 
         Args:
             keys: Key codes, ``int64`` or ``binary``, ascending, without nulls.
 
         Returns:
-            For each catalogue two arrays: the index of a key (int64, ascending) and an ordinal that
-            can hold this key.
+            For each catalogue, two arrays of equal length. The first has positions in ``keys``
+            (int64, ascending). The second has the ordinal of a unit that can hold this key.
         """
         by_catalogue: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
         for row in self._rows:

@@ -46,8 +46,8 @@ class OpenedSegment:
     """A segment whose footer has been read.
 
     Args:
-        version: The version of the object that was read.
-        physical: Physical type of its keys: ``int64`` or ``bytes``.
+        version: The stamp of the object when its footer was read, as ``Storage.stamp`` returns it.
+        physical: Physical type of the keys: ``int64`` or ``bytes``.
     """
 
     entry: SegmentEntry

@@ -119,9 +119,9 @@ class Watch:
             self._context.setJobGroup(self._tag, self._description)
 
     def check(self) -> None:
-        """Check that the SQL statement that runs the build, if any, was not cancelled.
+        """Raise an error if a SQL statement runs this build and was cancelled.
 
-        Between two jobs, only this check stops a build.
+        Between two Spark jobs, only this check stops a cancelled build.
 
         Raises:
             LakesieveError: The statement was cancelled.

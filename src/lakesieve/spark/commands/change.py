@@ -36,14 +36,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeRequest:
-    """A change of rows that a user asks for.
+    """A user's request to change rows of a table.
 
     Args:
         operation: ``upsert``, ``delete`` or ``insert-new``.
         table: The table's name.
         on: The key columns.
         spark: The session.
-        refresh: Whether the indexes are refreshed after the commit, in the user's words.
+        refresh: The user's setting for refreshing the indexes after the commit.
         txn: Name and number of a transaction, if any.
         location: A further root to search for indexes.
         dry_run: Change nothing, and only return what would be changed.

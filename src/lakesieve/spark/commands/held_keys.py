@@ -128,10 +128,10 @@ class HeldKeys:
     def _left_of_few(
         self, given: CachedRows, on: Sequence[str], held: DataFrame
     ) -> CachedRows | None:
-        """Return the rows whose keys the table lacks. The other keys are collected here.
+        """Return the given rows whose keys are not in the table.
 
-        The result is ``None`` if Spark refuses to collect so much: many rows of a table may have
-        the same key.
+        The driver collects the keys that are in the table. The result is ``None`` if it cannot
+        collect them: many rows of a table may have the same key.
         """
         from py4j.protocol import Py4JJavaError
         from pyspark.errors import PySparkException
@@ -148,7 +148,7 @@ class HeldKeys:
             return None
         count = given.count - len(distinct.codes)
         new_rows = _without_keys(given.rows, on, keys, are_few=True)
-        # a few rows become one file in each partition of the table
+        # write a few rows as one file in each partition of the table
         return CachedRows(
             rows=new_rows.coalesce(1) if count <= _ONE_FILE else new_rows, count=count
         )

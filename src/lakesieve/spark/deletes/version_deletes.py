@@ -114,9 +114,10 @@ class VersionDeletes:
         return self._frame(self._relations.untouched(self._name("untouched")))
 
     def touched(self) -> DataFrame:
-        """Return the rows of the reached data files as if there were no equality deletes.
+        """Return the rows of the data files that an equality delete may reach.
 
-        Besides the table's columns, each row has its file's number, group and sequence number.
+        The equality deletes are not applied. Each row has the columns of the table, and the number,
+        group and data sequence number of its file.
         """
         return self._frame(self._relations.touched(self._name("touched")))
 

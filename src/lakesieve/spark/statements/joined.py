@@ -37,9 +37,9 @@ def main() -> NoReturn:
 
 
 def find_pyspark(spark: str, home: str | None) -> None:
-    """Make sure that PySpark can be imported, in the version of the driver's Spark.
+    """Make sure that this process imports the PySpark version of the driver's Spark.
 
-    Another version, or none, in this Python is replaced by the PySpark that Spark itself brings.
+    If PySpark has another version or is not installed, use the PySpark in the folder of Spark.
     """
     installed = _pyspark_version()
     if installed == spark:

@@ -25,17 +25,18 @@ if TYPE_CHECKING:
     from lakesieve.tables import Column as KeyColumn
 
 _ALLOWED = (
-    "docs/expressions.md lists the functions that can be used. An expression may depend on nothing "
-    "but the columns of its row."
+    "docs/expressions.md lists the functions that can be used. An expression may depend only on "
+    "the columns of its row."
 )
 
 _SOURCES = {
-    "elements": "elements() takes a column, or a field of a struct, that is a list of values which "
-    "can be indexed themselves. docs/elements.md says which lists are not.",
-    "entries": "entries() takes a column, or a field of a struct, that is a map whose keys and "
-    "values can be indexed themselves. docs/entries.md says which maps are not.",
-    "words": "words() takes a column, or a field of a struct, that is a text which can be indexed "
-    "itself. docs/words.md says more.",
+    "elements": "elements() takes a column, or a field of a struct, that is a list. An index must "
+    "support the type of the elements. docs/elements.md names the lists that are not supported.",
+    "entries": "entries() takes a column, or a field of a struct, that is a map. An index must "
+    "support the types of the keys and of the values. docs/entries.md names the maps that are not "
+    "supported.",
+    "words": "words() takes a column, or a field of a struct, that is a text. An index must "
+    "support the type of the text. docs/words.md says more.",
 }
 
 

@@ -40,7 +40,7 @@ def jar_of(version: SparkVersion) -> Path:
         raise SetupError(
             f"This installation of lakesieve has no {name}.",
             kind=ErrorKind.DEPENDENCY_MISSING,
-            hint="Install a wheel of lakesieve. In a clone of its sources, run make setup.",
+            hint="Install lakesieve from a wheel. In a clone of the repository, run make setup.",
         )
     return path
 

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 def java_class(spark: SparkSession, name: str) -> Any:
     """Return a Java class. Its static members are attributes, and calling it makes an object.
 
-    ``spark._jvm.org.apache`` is slow: it asks Java for each part of the name whether this is a
-    class, and each "no" takes a search of every jar.
+    ``spark._jvm.org.apache`` is slow: it asks Java for each part of the name whether it is a class.
+    For each part that is not a class, Java searches every jar.
     """
     from py4j.java_gateway import JavaClass
 

@@ -72,11 +72,11 @@ def check_session(spark: SparkSession) -> None:
     """Check that lakesieve can work in the session."""
     if is_remote(spark):
         raise UnsupportedError(
-            "This is a Spark Connect session, whose JVM cannot be reached.",
+            "This is a Spark Connect session. lakesieve cannot reach its JVM.",
             kind=ErrorKind.UNSUPPORTED_SESSION,
-            hint="Create and refresh indexes in a classic session, as lakesieve create does. "
-            "Connect "
-            "queries skip files if the server has the jar from lakesieve spark-jar.",
+            hint="Create and refresh indexes in a classic session, or with the command lakesieve "
+            "create. Queries over Spark Connect skip files if the server has the jar that the "
+            "command lakesieve spark-jar writes.",
         )
     spark_version_of(spark.version)
 

@@ -217,7 +217,9 @@ class DeltaLog:
             infos = [value for name, value in json_actions(first) if name == "commitInfo"]
             return int(infos[0]["inCommitTimestamp"])
         except (*_DAMAGES, IndexError) as error:
-            raise self.unreadable(f"{info.path} does not record its time") from error
+            raise self.unreadable(
+                f"{info.path} has no valid inCommitTimestamp in its first line"
+            ) from error
 
     def _segment(self, version: int | None) -> LogSegment:
         """Return the newest suitable checkpoint for a version, and the commits after it."""

@@ -35,13 +35,13 @@ class DeltaReader(FolderReader):
 
     Args:
         name: The name by which the user called it.
-        location: The folder that contains ``_delta_log``. With ``locate``, the absolute paths of
-            data files begin with it in this spelling.
+        location: The folder that contains ``_delta_log``. If ``locate`` is given, the absolute
+            paths of data files begin with exactly this text.
         options: Returns the storage options of a location.
-        locate: Returns where the name leads now, spelled like ``location``; ``None`` without an
-            engine.
-        read_settings: Returns how the engine compares names and reads old times now, like
-            ``READ_BY_DEFAULT``. These settings are part of the columns' identities.
+        locate: Returns the current folder of the table ``name``, spelled like ``location``;
+            ``None`` without an engine.
+        read_settings: Returns the engine's current settings for comparing names and for reading old
+            times, like ``READ_BY_DEFAULT``. The identity of a column includes these settings.
 
     Raises:
         NotFoundError: The folder is not a Delta table.

@@ -116,7 +116,7 @@ class FileGroups:
             )
             self._groups[folder, match["group"]].logs.append(log)
         elif ".parquet" in name and not name.startswith("."):
-            raise _unknown(info.path, "its name is not that of a base file")
+            raise _unknown(info.path, "its name does not follow the naming of base files")
 
     def _written(self, instant: str, *files: ObjectInfo) -> ObjectInfo:
         """Return the file that a commit lists as written. Failed tasks left the other files."""
@@ -201,6 +201,6 @@ def _unknown(path: str, why: str) -> UnsupportedError:
     return UnsupportedError(
         f"{path} cannot be assigned to a file group: {why}.",
         kind=ErrorKind.UNSUPPORTED_TABLE,
-        hint="Remove the file if no commit wrote it. lakesieve does not support base files with "
-        "other names.",
+        hint="Remove the file if no commit wrote it. lakesieve supports only base files with names "
+        "of the form <file id>_<write token>_<instant>.parquet.",
     )

@@ -44,10 +44,10 @@ _DENIED = re.compile(r"ACCESS_DENIED|SIGNATURE_DOES_NOT_MATCH|INVALID_ACCESS_KEY
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class LoadedTable:
-    """A table as it was loaded once.
+    """The state of a table when it was loaded.
 
-    ``file_io`` reads the settings by which its files are reached, as PyIceberg or Iceberg for Java
-    names them.
+    ``file_io`` returns the storage settings for the files of the table, under the names that
+    PyIceberg or Iceberg for Java uses.
     """
 
     metadata: IcebergMetadata

@@ -65,7 +65,7 @@ class _Imported:
             raise UnsupportedError(
                 f"The table's name mapping cannot be understood: {error}.",
                 kind=ErrorKind.UNSUPPORTED_TABLE,
-                hint=f"Mend or remove the property {NAME_MAPPING}.",
+                hint=f"Correct or remove the table property {NAME_MAPPING}.",
             ) from error
         return cls(names=names, partitioning=frozenset(document["partitioning"]))
 
@@ -106,10 +106,10 @@ def schema_document(
 
 
 def columns_of_schema(schema_json: str) -> dict[tuple[str, ...], Column]:
-    """List the columns of a schema and the fields of its structs, but nothing in lists and maps.
+    """Return the columns of a schema, and the fields of structs outside lists and maps.
 
-    A column is known by its field id; where files without field ids are read by their names, by
-    these too.
+    The field id identifies a column. If the table has a name mapping, the identity also includes
+    the column's names in the mapping.
 
     Raises:
         UnsupportedError: The table's name mapping is not understood.

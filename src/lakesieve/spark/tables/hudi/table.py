@@ -48,11 +48,10 @@ class HudiTable:
         location = self.location()
         if not location:
             raise UnsupportedError(
-                f"{name} is not a Hudi table with commits that is read by its file groups.",
+                f"{name} has no commits, or it is not a Hudi table that Spark reads by file group.",
                 kind=ErrorKind.UNSUPPORTED_TABLE,
                 hint="Give the folder that contains .hoodie, or a catalog table made with USING "
-                "hudi, "
-                "after rows were written to it.",
+                "hudi. Write rows to a new table first.",
             )
         self.reader = HudiReader(name, location, storage_options(spark), session=self)
 
@@ -135,9 +134,10 @@ class HudiTable:
         changed = [column for column in plain if current.get(column.path) != column]
         if changed:
             raise UnsupportedError(
-                f"{self._name} now reads the column {'.'.join(changed[0].path)} in another way.",
+                f"Spark now reads the column {'.'.join(changed[0].path)} of {self._name} "
+                "differently.",
                 kind=ErrorKind.UNSUPPORTED_TABLE,
-                hint="Try again. The schema or the session's settings were changed meanwhile.",
+                hint="Try again. The schema of the table or a setting of the session has changed.",
             )
 
     def rows(self, version: TableVersion) -> DataFrame:

@@ -63,7 +63,7 @@ def selector_of(name: str, entry: Any) -> TableSelector:
     raise InvalidInputError(
         f"{name} selects one version of a table.",
         kind=ErrorKind.NOT_A_TABLE,
-        hint=f"Name the table {table}, and give the version as an argument"
+        hint=f"Pass {table} as the name of the table, and the version as an argument"
         + (f": version={meant!r}." if meant else "."),
     )
 

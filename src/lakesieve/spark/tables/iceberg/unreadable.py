@@ -48,7 +48,6 @@ def readable(name: str, schema: str) -> Iterator[None]:
         raise UnsupportedError(
             f"Iceberg cannot tell the partitions of {name} apart: {conflict[0]}.",
             kind=ErrorKind.UNSUPPORTED_TABLE,
-            hint="A table of format version 1 gave several partition fields the same number. To "
-            "repair it, "
-            "copy it into a new table: CREATE TABLE ... AS SELECT.",
+            hint="A table of format version 1 may use one field id for several partition fields. "
+            "Copy the table into a new one: CREATE TABLE ... AS SELECT.",
         ) from error

@@ -33,17 +33,17 @@ public final class DeleteCommit {
 
   private final DeletePlan plan;
 
-  /** Make commits for one plan. */
+  /** Create the commits of one plan. */
   public DeleteCommit(DeletePlan plan) {
     this.plan = plan;
   }
 
   /**
-   * Commit a unit, whatever has changed in the table since it was planned.
+   * Commit a unit to the current state of the table, which may be newer than the plan.
    *
-   * @param branch the branch to commit to; null for main
+   * @param branch the branch that gets the commit; null for main
    * @param dangling also remove delete files that reach no data file
-   * @param written JSON, a list of {@link WrittenFile}
+   * @param written a JSON list of {@link WrittenFile}
    * @param id identifies this commit in the summary of its snapshot
    */
   public CommitOutcome commit(
@@ -73,7 +73,10 @@ public final class DeleteCommit {
     }
   }
 
-  /** The outcome of a commit that raised an error: search the table's snapshots for its mark. */
+  /**
+   * Return the outcome of a commit that raised an error. If a snapshot has the mark of the commit,
+   * the commit was made. Otherwise, the kind of the error decides.
+   */
   private static CommitOutcome outcome(Table table, String id, RuntimeException failure) {
     String kind = failure.getClass().getSimpleName();
     String reason = kind + ": " + failure.getMessage();
@@ -86,7 +89,7 @@ public final class DeleteCommit {
       return CommitOutcome.unknown(reason);
     }
     return switch (kind) {
-      // thrown before the commit is tried, or when the catalog has refused it
+      // Iceberg throws these before it commits, or after the catalog has refused the commit
       case "ValidationException", "CommitFailedException", "IllegalArgumentException" ->
           CommitOutcome.rejected(reason);
       default -> CommitOutcome.unknown(reason);
@@ -120,8 +123,8 @@ public final class DeleteCommit {
   }
 
   /**
-   * The bounds of the columns file_path and pos. A reader that ignores the referenced data file
-   * finds the file by these bounds.
+   * Return the bounds of the columns file_path and pos. By these bounds, a reader that ignores the
+   * referenced data file finds the delete file.
    */
   private static Metrics metrics(WrittenFile output) {
     int path = MetadataColumns.DELETE_FILE_PATH.fieldId();

@@ -4,9 +4,9 @@ import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.types.Type;
 
-/** The heap that Iceberg's reader needs for the equality deletes of a file, as measured. */
+/** Estimates the heap that Iceberg's reader needs for equality deletes, from measured sizes. */
 final class DeleteMemory {
-  // a record with its entry in the set, without its values
+  // a record and its entry in the reader's set, without the values of the record
   private static final long RECORD_BYTES = 170;
   // a string or binary of 36 bytes; also used for a column of unknown type
   private static final long OTHER_VALUE_BYTES = 80;
@@ -14,7 +14,7 @@ final class DeleteMemory {
   private DeleteMemory() {}
 
   /**
-   * Bytes of all records of a delete file.
+   * Return the bytes of all records of a delete file in memory.
    *
    * @param schema has the types of the equality columns
    */

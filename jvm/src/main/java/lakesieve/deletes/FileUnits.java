@@ -8,24 +8,24 @@ import org.apache.iceberg.PartitionSpec;
 import org.apache.iceberg.util.PartitionMap;
 
 /**
- * Units of files that are linked by deletes: no delete file of one unit reaches a file of another.
+ * Units of data files and delete files. No delete file of one unit reaches a data file of another.
  *
- * <p>All data files of a partition are one node, and each equality delete file is another. Linked
- * nodes form a unit (a disjoint-set forest). A unit gets a number when one of its data files is to
+ * <p>All data files of a partition are one node. Each equality delete file is a node, too. Linked
+ * nodes form a unit, in a disjoint-set forest. A unit gets a number if one of its data files will
  * be read.
  */
 final class FileUnits {
   private final PartitionMap<Integer> groups;
-  private final Map<Integer, Integer> numbers = new HashMap<>(); // by the root of the unit
+  private final Map<Integer, Integer> numbers = new HashMap<>(); // by root node of the unit
   private int[] parents = new int[1024];
   private int nodes = 0;
 
-  /** Make units without any files. The specs are the table's, by id. */
+  /** Create units without files. {@code specs} has the table's partition specs by id. */
   FileUnits(Map<Integer, PartitionSpec> specs) {
     this.groups = PartitionMap.create(specs);
   }
 
-  /** The node of all data files in the partition of a file. */
+  /** Return the node of all data files in the partition of a file. */
   int group(ContentFile<?> file) {
     Integer known = groups.get(file.specId(), file.partition());
     if (known != null) return known;
@@ -34,14 +34,14 @@ final class FileUnits {
     return node;
   }
 
-  /** A new node, in a unit of its own. */
+  /** Add a node in a unit of its own. */
   int newNode() {
     if (nodes == parents.length) parents = Arrays.copyOf(parents, 2 * nodes);
     parents[nodes] = nodes;
     return nodes++;
   }
 
-  /** Join the units of two nodes, which must not have numbers yet. */
+  /** Join the units of two nodes. The units must not have numbers yet. */
   void link(int first, int second) {
     parents[root(first)] = root(second);
   }
@@ -51,12 +51,12 @@ final class FileUnits {
     numbers.putIfAbsent(root(node), numbers.size());
   }
 
-  /** How many units have a number. */
+  /** Return how many units have a number. */
   int count() {
     return numbers.size();
   }
 
-  /** The number of a node's unit, or -1 if it has none. */
+  /** Return the number of a node's unit, or -1 if the unit has no number. */
   int unit(int node) {
     return numbers.getOrDefault(root(node), -1);
   }

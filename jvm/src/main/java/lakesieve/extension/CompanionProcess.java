@@ -28,13 +28,13 @@ import lakesieve.rule.NoAnswerException;
  * child's error output into the driver's log.
  */
 public final class CompanionProcess {
-  /** The code of failures of the child. */
+  /** The reason code of a query if the child process fails. */
   public static final String FAILED = "companion-failed";
 
-  /** Opens a session: its name, a newline, and its settings as JSON. It has no answer. */
+  /** A message that opens a session: name, newline, settings as JSON. The child does not answer. */
   public static final int OPEN = 1;
 
-  /** A request of the rule: the session's name, a newline, and the request. */
+  /** A request of the pruning rule: name of the session, newline, request. */
   public static final int PLAN = 2;
 
   private static final int MARK = 0x4c4b5356;
@@ -45,7 +45,7 @@ public final class CompanionProcess {
 
   private final Process process;
   private final ChildLog log;
-  // the child is ended if it sends nothing for this long while requests are open
+  // the driver ends the child if it sends nothing for this long while requests are open
   private final long silenceNanos;
   private final BlockingQueue<byte[]> frames = new LinkedBlockingQueue<>();
   private final Map<Long, CompletableFuture<String>> waiting = new ConcurrentHashMap<>();
@@ -61,7 +61,7 @@ public final class CompanionProcess {
    * Start the child.
    *
    * @param python the interpreter
-   * @param version of lakesieve, which the child must have, too
+   * @param version the version of lakesieve; the child must have the same version
    */
   public CompanionProcess(String python, String version) throws IOException {
     this(python, version, SILENCE);
@@ -77,12 +77,12 @@ public final class CompanionProcess {
     start("reader", this::readAnswers);
   }
 
-  /** Why the child ended, or null while it runs. */
+  /** Return the reason why the child ended, or null while it runs. */
   public String ended() {
     return ended;
   }
 
-  /** True if the child worked for a while. */
+  /** True if the child has answered, and was started longer ago than the limit of silence. */
   public boolean isProven() {
     return answered && System.nanoTime() - started > silenceNanos;
   }
@@ -101,7 +101,7 @@ public final class CompanionProcess {
     Long number = numbers.incrementAndGet();
     var answer = new CompletableFuture<String>();
     waiting.put(number, answer);
-    // an end before this line may have missed the new request; a later end makes it fail
+    // end() may have run before `waiting` had the request; if it runs later, it fails the request
     if (ended != null) answer.completeExceptionally(failure(ended));
     synchronized (this) {
       if (open++ == 0) silentSince = System.nanoTime();
@@ -122,7 +122,7 @@ public final class CompanionProcess {
     }
   }
 
-  /** End the child. All callers that wait get the first reason. */
+  /** End the child. All waiting requests fail with the reason of the first call. */
   public void end(String reason) {
     synchronized (this) {
       if (ended == null) ended = reason;
@@ -170,9 +170,7 @@ public final class CompanionProcess {
         .array();
   }
 
-  /**
-   * Write frames in a separate thread, so that a child that does not read blocks no other thread.
-   */
+  /** Write frames in a separate thread. If the child does not read, only this thread is blocked. */
   private void writeRequests() {
     try (OutputStream out = process.getOutputStream()) {
       while (ended == null) {

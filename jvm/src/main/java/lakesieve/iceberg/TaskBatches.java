@@ -22,7 +22,7 @@ final class TaskBatches implements Iterator<ColumnarBatch>, Closeable {
   /**
    * Create the batches.
    *
-   * @param file what Spark's reader returns
+   * @param file the batches that Spark's reader returns for the file
    * @param deleted the positions of deleted rows, or null
    */
   TaskBatches(
@@ -36,14 +36,14 @@ final class TaskBatches implements Iterator<ColumnarBatch>, Closeable {
     this.deleted = deleted;
   }
 
-  /** Return the positions of the deleted rows of a task's file, or null where it has none. */
+  /** Return the positions of the deleted rows of a task's file, or null if it has no deletes. */
   static PositionDeleteIndex deleted(FileScanTask task, FileIO io) {
     if (task.deletes().isEmpty()) return null;
     return new BaseDeleteLoader(io::newInputFile)
         .loadPositionDeletes(task.deletes(), task.file().location());
   }
 
-  /** Return the number of rows that were left out so far because they are deleted. */
+  /** Return the number of deleted rows that were left out so far. */
   long deletedRows() {
     return deletedRows;
   }
@@ -68,7 +68,7 @@ final class TaskBatches implements Iterator<ColumnarBatch>, Closeable {
     return new ColumnarBatch(columns.returned(constants, read, count), count);
   }
 
-  /** Return the rows of a batch that are not deleted, or null where these are all. */
+  /** Return the rows of a batch that are not deleted, or null if no row is deleted. */
   private int[] remaining(ColumnVector positions, int count) {
     int[] rows = new int[count];
     int remaining = 0;

@@ -5,14 +5,11 @@ import java.util.TimerTask;
 import java.util.UUID;
 import org.apache.spark.SparkContext;
 
-/**
- * The jobs that this thread starts until this object is closed. They are cancelled when their time
- * is over.
- */
+/** Cancels the Spark jobs that this thread starts until {@link #close}, once their time is over. */
 final class TimedJobs implements AutoCloseable {
   private static final String DESCRIPTION = "spark.job.description";
 
-  // jobs that start late are cancelled as well
+  // repeat the cancellation, because a job may start after it
   private static final long AGAIN_MILLIS = 100;
 
   private final SparkContext context;

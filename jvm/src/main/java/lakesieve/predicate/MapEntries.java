@@ -11,30 +11,33 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.MapType;
 
 /**
- * Writes the trees of the entries of maps, and of the value that a map has for a constant key.
+ * Writes expression trees for the entries of a map, and for the value of a constant key in a map.
  *
- * <p>The value is null in a row whose map lacks the key, in every mode of Spark.
+ * <p>If the map of a row does not have the key, the value is null in every mode of Spark.
  */
 final class MapEntries {
-  /** The names of the key and the value of an entry in a condition on it. */
+  /** The names of key and value in a condition on an entry. */
   static final String KEY = "key";
 
   static final String VALUE = "value";
 
   private MapEntries() {}
 
-  /** Return the condition that some entry meets a condition, or null if the protocol has none. */
+  /**
+   * Return the condition that some entry of a map meets {@code entry}, or null if the protocol
+   * cannot express it.
+   */
   static Map<String, Object> someEntry(
       Expression map, Map<String, Object> entry, String text, LeafColumns columns) {
     return Conditions.some("entry", tree(map, columns), text, entry);
   }
 
-  /** Return the tree of the entries of a map, or null for any expression but a column or field. */
+  /** Return the tree of the entries of a map, or null if the map is not a column or a field. */
   static List<Object> tree(Expression map, LeafColumns columns) {
     return columns.tree("entries", map);
   }
 
-  /** Return the tree of the value that a map has for a constant, or null for anything else. */
+  /** Return the tree of the value of a constant key in a map, or null for other expressions. */
   static List<Object> ofValue(Expression e, LeafColumns columns) {
     if (e instanceof GetMapValue value) return ofValue(value.child(), value.key(), columns);
     if (e instanceof ElementAt value && value.defaultValueOutOfBound().isEmpty()) {
@@ -53,7 +56,7 @@ final class MapEntries {
   private static Map<String, Object> constant(DataType keyType, Literal literal) {
     KeyType type = KeyType.of(keyType);
     boolean isKnown = type != null && LeafColumns.isSame(keyType, literal.dataType());
-    // no map has the key null
+    // null cannot be a key of a map
     Object encoded = isKnown && literal.value() != null ? type.encoded(literal.value()) : null;
     if (encoded == null) return null;
     Map<String, Object> constant = new LinkedHashMap<>();

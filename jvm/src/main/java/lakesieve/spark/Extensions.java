@@ -8,14 +8,14 @@ import java.util.function.Consumer;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.SparkSessionExtensions;
 
-/** Extends sessions that run already. Sessions that come from one another share what is added. */
+/** Adds extensions to running sessions. Sessions created from one another share the extensions. */
 public final class Extensions {
-  // names of what was added; its monitor guards it
+  // names of the added extensions; access needs the monitor of this map
   private static final Map<SparkSessionExtensions, Set<String>> ADDED = new WeakHashMap<>();
 
   private Extensions() {}
 
-  /** Add something, unless it was added under this name before. */
+  /** Call {@code add}, unless an extension of this name was added before. */
   public static void once(SparkSession session, String name, Consumer<SparkSessionExtensions> add) {
     SparkSessionExtensions extensions = ClassicSessions.extensions(session);
     synchronized (ADDED) {

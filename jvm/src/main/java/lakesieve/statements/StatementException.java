@@ -5,7 +5,7 @@ import org.apache.spark.sql.AnalysisException;
 import scala.Option;
 import scala.collection.immutable.Map$;
 
-/** The error of a statement. Its error class is the stable code of lakesieve's errors. */
+/** The error of a SQL statement. Its Spark error class is the stable code of lakesieve's error. */
 public final class StatementException extends AnalysisException {
   private static final long serialVersionUID = 1;
 
