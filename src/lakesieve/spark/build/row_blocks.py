@@ -41,7 +41,7 @@ def unit_of(table: SparkTable, files: pa.Table, wanted: int | str | None) -> Uni
         return Unit(ROWS_PER_BLOCK if table.reads_row_blocks and _are_large(files) else 0)
     if not isinstance(wanted, int) or isinstance(wanted, bool) or not 0 < wanted <= _MOST_ROWS:
         raise InvalidInputError(
-            f"rows_per_block={wanted!r} is not a number of rows.",
+            f"rows_per_block={wanted!r} is not a number of rows from 1 to {_MOST_ROWS}.",
             kind=ErrorKind.INVALID_ARGUMENT,
             hint='Give a number such as 20000, None for an index of data files, or "auto".',
         )
