@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from lakesieve.sieve import KeyType
+from lakesieve.sieve import HIGHEST, LOWEST, KeyType
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -20,7 +20,6 @@ Code = Any
 """An integer or bytes, as the physical type of the keys says."""
 Interval = tuple[Code, Code]
 
-LOWEST, HIGHEST = -(2**63), 2**63 - 1
 
 _SIGNED = ("int8", "int16", "int32", "int64")
 

@@ -204,6 +204,47 @@ def range_units(
     return sorted(units)
 
 
+def united_ranges(ranges: Iterable[tuple[int, Interval]]) -> dict[int, Interval]:
+    """Twin of ``CodeBounds.united``: the lowest code and the highest end of each place.
+
+    Args:
+        ranges: Places, and ranges of each. An end that is ``None`` is above all codes.
+    """
+    of_places: dict[int, list[Interval]] = {}
+    for place, one in ranges:
+        of_places.setdefault(place, []).append(one)
+    return {
+        place: (
+            min((low for low, _ in several), key=_wide),  # type: ignore[arg-type]
+            max((end for _, end in several), key=_end),
+        )
+        for place, several in of_places.items()
+    }
+
+
+def is_inside(one: Interval, interval: Interval) -> bool:
+    """Twin of ``CodeBounds.inside``: whether a range lies in an interval as a whole."""
+    (low, end), (first, behind) = one, interval
+    begins_inside = first is None or _wide(low) >= _wide(first)  # type: ignore[arg-type]
+    return begins_inside and (behind is None or (end is not None and _wide(end) <= _wide(behind)))
+
+
+def do_meet(one: Interval, interval: Interval) -> bool:
+    """Twin of ``CodeBounds.meet``: whether a range and an interval have a code in common."""
+    (low, end), (first, behind) = one, interval
+    ends_behind = first is None or end is None or _wide(end) > _wide(first)
+    return ends_behind and (behind is None or _wide(low) < _wide(behind))  # type: ignore[arg-type]
+
+
+def _end(code: Code | None) -> tuple[bool, bytes]:
+    return code is None, b"" if code is None else _wide(code)
+
+
+def _wide(code: Code) -> bytes:
+    """The code as bytes that compare with those of decimals of many digits."""
+    return code if isinstance(code, bytes) else (code + 2**127).to_bytes(16, "big")
+
+
 def _successor(code: Code) -> Code:
     """The lowest code above this one."""
     return code + 1 if isinstance(code, int) else code + b"\0"

@@ -22,8 +22,9 @@ from lakesieve.predicate import (
     to_sql,
     value_text,
 )
-from lakesieve.predicate.literals import LOWEST, float_code
+from lakesieve.predicate.literals import float_code
 from lakesieve.predicate.parse import parse_sql
+from lakesieve.sieve import HIGHEST, LOWEST
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,14 +50,14 @@ COLUMNS: dict[tuple[str, ...], ColumnType] = {
 }
 MICROS = st.integers(-62_135_596_800_000_000, 253_402_300_799_999_999)
 CODES: dict[str, SearchStrategy[Any]] = {
-    "integer": st.integers(-3, 3) | st.integers(LOWEST, -LOWEST - 1),
+    "integer": st.integers(-3, 3) | st.integers(LOWEST, HIGHEST),
     "boolean": st.integers(0, 1),
     "float": st.floats().map(float_code),
     "decimal": st.integers(-(10**9) + 1, 10**9 - 1),
     "date": st.integers(-719_162, 2_932_896),
     "timestamp": MICROS | MICROS.map(lambda code: code // 10**6 * 10**6),
     "timestamp_ntz": MICROS | MICROS.map(lambda code: code // 10**6 * 10**6),
-    "timestamp_ns": st.integers(LOWEST, -LOWEST - 1),
+    "timestamp_ns": st.integers(LOWEST, HIGHEST),
     "string": st.text("aZü%_'\\\n\0\u202e€", max_size=3).map(str.encode),
     "binary": st.binary(max_size=3),
 }

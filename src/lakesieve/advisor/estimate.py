@@ -12,7 +12,6 @@ import numpy as np
 from lakesieve.advisor.result import Estimate
 from lakesieve.index import Candidates, OpenedIndex, plan
 from lakesieve.predicate import AllOf, AnyOf, ColumnRanges
-from lakesieve.sieve import bytewise_code
 from lakesieve.store import IndexStore
 
 if TYPE_CHECKING:
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from lakesieve.advisor.trial import Trial
     from lakesieve.advisor.uses import JoinedColumn, TableUse
     from lakesieve.predicate import Expr, Ranges, RowFilter
-    from lakesieve.sieve import Code
     from lakesieve.store import Snapshot
     from lakesieve.tables import Column
 
@@ -66,30 +64,15 @@ class BoundsOfFiles(OpenedIndex):
 
     def __init__(self, store: IndexStore, snapshot: Snapshot) -> None:
         super().__init__(store, snapshot)
-        lows, highs = self.file_bounds()
-        self._is_bytewise = any(isinstance(code, bytes) for code in lows)
-        self._has = np.array([code is not None for code in lows], bool)
-        # Python's numbers, because an end may exceed all int64 codes
-        self._lows = np.array([self._code(code) for code in lows], object)
-        self._highs = np.array([self._code(code) for code in highs], object)
-
-    def _code(self, code: Code | None) -> Code:
-        if code is None:
-            return b"" if self._is_bytewise else 0
-        return bytewise_code(code) if self._is_bytewise else code
+        self._bounds = self.file_bounds()
 
     def may_match(self, ranges: Ranges) -> Candidates | None:
         """Return whether a value of the ranges fits each file's minimum and maximum."""
-        mask = np.zeros(len(self._has), bool)
+        mask = np.zeros(len(self._bounds.lows), bool)
         if ranges.nulls:
             mask |= self.flagged("has_null")
-        for low, high in ranges.intervals:
-            matches = self._has.copy()
-            if low is not None:
-                matches &= np.asarray(self._highs > self._code(low), bool)
-            if high is not None:
-                matches &= np.asarray(self._lows < self._code(high), bool)
-            mask |= matches
+        for interval in ranges.intervals:
+            mask |= self._bounds.meet(interval)
         return Candidates(keep=mask)
 
 

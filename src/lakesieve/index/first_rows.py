@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakesieve.errors import UnsupportedError
 from lakesieve.index.definition import key_columns
@@ -24,6 +26,7 @@ from lakesieve.index.reasons import READ_FAILURES, Reason, ReasonCode, broken_in
 from lakesieve.index.scan_decision import usable_indexes
 from lakesieve.predicate import ColumnRanges, Ranges
 from lakesieve.sieve import (
+    HIGHEST,
     VALUES,
     code_order,
     component_code,
@@ -35,8 +38,6 @@ from lakesieve.store import certain_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-
-    import pyarrow as pa
 
     from lakesieve.index.key_filters import UsableIndex
     from lakesieve.index.opened import OpenedIndex
@@ -338,16 +339,18 @@ class _FirstRows:
         bounds = self._index.small_file_bounds()
         if bounds is None:
             return None, 0
-        whole = self._chosen & _inside(self._index, part) & ~self._index.flagged("has_null")
-        inside = np.flatnonzero(whole).tolist()
-        ends = bounds[0] if self._order.descending else bounds[1]
-        in_order = code_order(end for at in inside if (end := ends[at]) is not None)
-        inside.sort(key=lambda at: in_order(ends[at]), reverse=self._order.descending)
-        rows = np.cumsum(self._index.records()[inside])
+        inside = bounds.inside(part) & ~self._index.flagged("has_null")
+        at = np.flatnonzero(self._chosen & inside)
+        descending = self._order.descending
+        ends = (bounds.lows if descending else bounds.ends).take(pa.array(at))
+        order = pc.array_sort_indices(ends, order="descending" if descending else "ascending")
+        rows = np.cumsum(self._index.records()[at[order.to_numpy()]])
         enough = int(np.searchsorted(rows, wanted))
-        if enough < len(inside):
-            return ends[inside[enough]], wanted
-        return None, int(rows[-1]) if inside else 0
+        if enough < len(at):
+            end = ends[order[enough].as_py()].as_py()
+            # a null is the end of all codes
+            return successor(HIGHEST) if end is None else end, wanted
+        return None, int(rows[-1]) if len(at) else 0
 
 
 def _all_inside(index: OpenedIndex, values: Ranges) -> np.ndarray:
@@ -365,17 +368,5 @@ def _all_inside(index: OpenedIndex, values: Ranges) -> np.ndarray:
 
 def _inside(index: OpenedIndex, part: Interval) -> np.ndarray:
     """Return which files of an index surely have keys, all of which lie in an interval."""
-    inside = np.zeros(len(index.records()), bool)
     bounds = index.small_file_bounds()
-    if bounds is None:
-        return inside
-    lows, highs = bounds
-    numbers = [at for at, low in enumerate(lows) if low is not None]
-    codes = (*(lows[at] for at in numbers), *(highs[at] for at in numbers), *part)
-    in_order = code_order(code for code in codes if code is not None)
-    first, end = (None if code is None else in_order(code) for code in part)
-    for at in numbers:
-        inside[at] = (first is None or in_order(lows[at]) >= first) and (
-            end is None or in_order(highs[at]) <= end
-        )
-    return inside
+    return np.zeros(len(index.records()), bool) if bounds is None else bounds.inside(part)

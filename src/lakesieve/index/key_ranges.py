@@ -9,10 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakesieve.sieve import HIGHEST
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_HIGHEST = 2**63 - 1
 # average buckets of a range
 _BUCKETS = 4
 
@@ -64,7 +65,7 @@ class KeyRanges:
             return None
         first = self.lows.to_numpy()
         # an end that is null is above all codes
-        last = pc.fill_null(pc.subtract(self.highs, 1), _HIGHEST).to_numpy()
+        last = pc.fill_null(pc.subtract(self.highs, 1), HIGHEST).to_numpy()
         for shift in range(64):
             low, high = first >> shift, last >> shift
             counts = high - low + 1

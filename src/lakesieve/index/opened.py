@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from lakesieve.errors import corrupt
 from lakesieve.index.key_ranges import KeyRanges
 from lakesieve.index.row_ranges import ALL_ROWS, Candidates, RowRanges
-from lakesieve.sieve import VALUES, code_order, distinct, successor
+from lakesieve.sieve import VALUES, CodeBounds, distinct
 from lakesieve.store import (
     IN_ORDER_BYTES,
     BlockCache,
@@ -29,14 +29,12 @@ if TYPE_CHECKING:
 
     from lakesieve.format import CatalogueEntry, IndexDefinition
     from lakesieve.predicate import Ranges
-    from lakesieve.sieve import Code, WordPart
+    from lakesieve.sieve import WordPart
     from lakesieve.storage import Storage
     from lakesieve.store import IndexStore, Snapshot
 
     UnitsOfKeys = Mapping[str, tuple[np.ndarray, np.ndarray]]
     """By catalogue: positions of keys, ascending, and ordinals of units that may hold them."""
-    FileBounds = tuple[list[Code | None], list[Code | None]]
-    """The lowest code of each covered file, and an end above its highest code."""
 
 # with more row blocks than this, an answer names whole files
 _MANY_BLOCKS = 4_000_000
@@ -232,25 +230,20 @@ class OpenedIndex:
         """Return a sample of ascending, evenly spread key codes, or ``None`` without keys."""
         return key_sample(self.loader, self.snapshot.segments, count)
 
-    def file_bounds(self) -> FileBounds:
-        """Return the lowest key code of each covered file, and an end above its highest code.
+    def file_bounds(self) -> CodeBounds:
+        """Return for each covered file the range from its lowest to its highest key code.
 
-        No file has a key between the highest code and this end. Both are ``None`` if a file has no
-        keys.
+        No file has a key between the highest code and the end of the range.
         """
         files = sum(self.loader.files.values())
-        lows: list[Code | None] = [None] * files
-        highs: list[Code | None] = [None] * files
-        for entry in self.snapshot.segments:
-            for ordinals, low, high in file_bounds(self.loader, entry):
-                numbers = self._files_of(entry.catalogue, ordinals).tolist()
-                for at, lowest, end in zip(numbers, low.to_pylist(), high.to_pylist(), strict=True):
-                    lows[at] = _less(lows[at], lowest)
-                    above = successor(end) if end == entry.key_max else end
-                    highs[at] = _less(highs[at], above, most=True)
-        return lows, highs
+        parts = [
+            (self._files_of(entry.catalogue, ordinals), bounds)
+            for entry in self.snapshot.segments
+            for ordinals, bounds in file_bounds(self.loader, entry)
+        ]
+        return CodeBounds.united(files, parts)
 
-    def small_file_bounds(self) -> FileBounds | None:
+    def small_file_bounds(self) -> CodeBounds | None:
         """Return the bounds of :meth:`file_bounds`, or ``None`` if the index is large.
 
         An index is small where data files follow one another in the order of the keys. Elsewhere,
@@ -261,11 +254,11 @@ class OpenedIndex:
             return None
         self.check()
 
-        def make() -> tuple[FileBounds, int]:
+        def make() -> tuple[CodeBounds, int]:
             bounds = self.file_bounds()
-            return bounds, 1000 + 200 * len(bounds[0])
+            return bounds, 1000 + bounds.nbytes
 
-        held: FileBounds = self.loader.cache.get((self.identity, "bounds"), make)
+        held: CodeBounds = self.loader.cache.get((self.identity, "bounds"), make)
         return held
 
     def points(self, codes: pa.Array) -> tuple[np.ndarray, np.ndarray]:
@@ -381,13 +374,3 @@ class OpenedIndex:
         # if it is unknown, a key may repeat
         flags: np.ndarray = pc.fill_null(known, True).to_numpy()
         return flags
-
-
-def _less(one: Code | None, other: Code, *, most: bool = False) -> Code:
-    """Return the lower of two codes, or the higher if ``most``. Integers become bytes if needed."""
-    if one is None:
-        return other
-    in_order = code_order((one, other))
-    lower: Code
-    lower, higher = sorted((in_order(one), in_order(other)))
-    return higher if most else lower

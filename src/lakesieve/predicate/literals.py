@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from lakesieve.errors import ErrorKind, InvalidInputError
+from lakesieve.sieve import HIGHEST, LOWEST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,7 +34,6 @@ _TIMESTAMP = re.compile(
 _WHOLE = re.compile(r"[+-]?\d{1,60}", re.ASCII)
 _BLANKS = " \t\r\n"
 _INT_DIGITS, _LONG_DIGITS, _MAX_DIGITS = 10, 20, 38
-LOWEST, HIGHEST = -(2**63), 2**63 - 1
 _WIDEST = 10**40
 """Greater than the unscaled value of every decimal."""
 _EXACT_LONGS = 2**53

@@ -38,7 +38,7 @@ from lakesieve.predicate.expression import (
 from lakesieve.predicate.literals import float_code
 from lakesieve.predicate.ranges import Ranges
 from lakesieve.predicate.regex_parts import patterns_of_regex
-from lakesieve.sieve import KINDS, KeyType, encode_keys
+from lakesieve.sieve import HIGHEST, KINDS, LOWEST, KeyType, encode_keys
 
 _COMPARED = {"op", "col", "type", "scale", "value"}
 # an unlisted field makes a condition unknown, because it may change the meaning of the others
@@ -76,7 +76,6 @@ WORDS = "words"
 _VALUE = "value"
 _TEXTS = frozenset({"string", "binary"})
 _INTEGER = re.compile(r"-?\d{1,40}", re.ASCII)
-_WORDS = range(-(2**63), 2**63)
 _MOST_DIGITS = 38
 
 
@@ -276,7 +275,7 @@ def _literal(kind: str, scale: int, value: Any) -> Literal:
     number = _integer(value)
     if kind == "decimal":
         return Literal(kind=kind, value=number, scale=scale)
-    if number not in _WORDS:
+    if not LOWEST <= number <= HIGHEST:
         raise OddError
     if kind == "float":
         (double,) = struct.unpack("<d", struct.pack("<q", number))

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from lakesieve.predicate.literals import HIGHEST, LOWEST, float_code, is_single
+from lakesieve.predicate.literals import float_code, is_single
 from lakesieve.predicate.ranges import Ranges
 from lakesieve.predicate.row_filter import (
     AllOf,
@@ -22,7 +22,7 @@ from lakesieve.predicate.row_filter import (
     RowFilter,
 )
 from lakesieve.printable import printable_line
-from lakesieve.sieve import successor
+from lakesieve.sieve import HIGHEST, LOWEST, successor
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -56,8 +56,9 @@ from lakesieve.predicate.expression import (
     StartsWith,
     Unknown,
 )
-from lakesieve.predicate.literals import HIGHEST, LOWEST, float_code
+from lakesieve.predicate.literals import float_code
 from lakesieve.predicate.pyiceberg import kind_of
+from lakesieve.sieve import HIGHEST, LOWEST
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,6 +7,7 @@ from lakesieve.sieve.blocks import Blocks
 from lakesieve.sieve.budget import Budget, build_budgeted, trade_offs
 from lakesieve.sieve.build import BlockBuilder, blocks_of_pairs, build_blocks
 from lakesieve.sieve.byte_order import byte_views, front_coded, front_decoded, prefix_ends
+from lakesieve.sieve.code_bounds import CodeBounds
 from lakesieve.sieve.composite import (
     MAX_COLUMNS,
     VALUES,
@@ -25,12 +26,15 @@ from lakesieve.sieve.end_keys import (
 )
 from lakesieve.sieve.hitting_set import hitting_units
 from lakesieve.sieve.keys import (
+    HIGHEST,
     KINDS,
+    LOWEST,
     Code,
     Interval,
     KeyKind,
     KeyType,
     bytewise_code,
+    bytewise_codes,
     code_order,
     decode_keys,
     encode_keys,
@@ -60,8 +64,10 @@ from lakesieve.sieve.words import LONGEST_WORD, WordPart, is_of_word, split_word
 __all__ = [
     "ABSENT_HITS",
     "END_KEY_BYTES",
+    "HIGHEST",
     "KINDS",
     "LONGEST_WORD",
+    "LOWEST",
     "MAX_COLUMNS",
     "MAX_PREFIX_BYTES",
     "MOST_END_KEYS",
@@ -70,6 +76,7 @@ __all__ = [
     "Blocks",
     "Budget",
     "Code",
+    "CodeBounds",
     "EndKeys",
     "Interval",
     "KeyKind",
@@ -86,6 +93,7 @@ __all__ = [
     "build_budgeted",
     "byte_views",
     "bytewise_code",
+    "bytewise_codes",
     "chosen_units",
     "code_order",
     "component_code",

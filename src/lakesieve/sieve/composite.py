@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakesieve.sieve.byte_order import binary_array
-from lakesieve.sieve.keys import KeyType, encode_keys, unscaled, wide_code
+from lakesieve.sieve.keys import HIGHEST, LOWEST, KeyType, encode_keys, unscaled, wide_code
 from lakesieve.sieve.words import split_words
 
 if TYPE_CHECKING:
@@ -47,7 +47,6 @@ class KeysOfRow(Enum):
 VALUES = (b"\x01", b"\x02")
 """Half-open interval of all components that are not null."""
 
-_LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 _SIGN = np.uint64(1 << 63)
 _ESCAPED = b"\x00\xff"
 _END = b"\x00\x00"
@@ -129,9 +128,9 @@ def component_code(kind: str, code: Code | None) -> bytes:
         return below + code.replace(b"\x00", _ESCAPED) + _END
     if kind == "decimal":
         return below + wide_code(code)
-    if not _LOWEST <= code <= _HIGHEST:
+    if not LOWEST <= code <= HIGHEST:
         return below if code < 0 else above
-    return below + (code - _LOWEST).to_bytes(8, "big")
+    return below + (code - LOWEST).to_bytes(8, "big")
 
 
 def leading_code(kind: str, key: bytes) -> Code | None:
@@ -149,7 +148,7 @@ def leading_code(kind: str, key: bytes) -> Code | None:
         whole = parts[: ends[0] + 1] if ends else parts
         return b"\x00".join([*whole[:-1], whole[-1].partition(b"\x00")[0]])
     word = key[1 : 1 + width].ljust(width, b"\x00")
-    return unscaled(word) if kind == "decimal" else int.from_bytes(word, "big") + _LOWEST
+    return unscaled(word) if kind == "decimal" else int.from_bytes(word, "big") + LOWEST
 
 
 def _components(key_type: KeyType, values: pa.Array | pa.ChunkedArray) -> pa.Array:

@@ -20,6 +20,8 @@ Code = int | bytes
 Interval = tuple[Code | None, Code | None]
 """Half-open interval ``[low, high)``; ``None`` means no bound."""
 
+LOWEST, HIGHEST = -(2**63), 2**63 - 1
+"""The lowest and the highest code of the physical type int64."""
 
 NARROW_DIGITS = 18
 """Most digits of a decimal whose unscaled value fits int64."""
@@ -159,6 +161,25 @@ def bytewise_code(code: Code | None) -> bytes | None:
     return wide_code(code) if isinstance(code, int) else code
 
 
+def bytewise_codes(codes: pa.Array) -> pa.Array:
+    """Return an array of codes as bytes, see :func:`bytewise_code`. Nulls stay."""
+    if codes.type == pa.binary():
+        return codes
+    words = codes.fill_null(0).to_numpy()
+    wide = _wide_codes(words >> 63, words)
+    return pc.if_else(codes.is_valid(), wide, pa.scalar(None, pa.binary()))
+
+
+def _wide_codes(high: np.ndarray, low: np.ndarray) -> pa.Array:
+    """Return the codes :func:`wide_code` of integers with 128 bits, from both int64 halves."""
+    flipped = np.empty((len(low), 2), ">u8")
+    flipped[:, 0] = high.view(np.uint64) ^ np.uint64(1 << 63)
+    flipped[:, 1] = low.view(np.uint64)
+    return pa.FixedSizeBinaryArray.from_buffers(
+        pa.binary(_WIDE_BYTES), len(low), [None, pa.py_buffer(flipped.tobytes())]
+    ).cast(pa.binary())
+
+
 def code_order(codes: Iterable[Code]) -> Callable[[Any], Any]:
     """Return a function that converts codes of the physical types of ``codes`` to one order.
 
@@ -215,7 +236,7 @@ def _floats(_: KeyType, values: pa.Array) -> pa.Array | None:
     bits = np.where(np.isnan(numbers), np.nan, numbers + 0.0).view(np.int64)
     bits[np.isnan(numbers)] = 0x7FF8 << 48
     # the bits of negative floats descend while the floats ascend: flip all bits but the sign
-    codes = bits ^ ((bits >> 63) & np.int64(2**63 - 1))
+    codes = bits ^ ((bits >> 63) & np.int64(HIGHEST))
     return _masked(codes, values)
 
 
@@ -242,12 +263,7 @@ def _decimals(key_type: KeyType, values: pa.Array) -> pa.Array | None:
     halves = words[start : start + 2 * len(values)].reshape(-1, 2)
     if not key_type.is_wide:
         return _masked(np.ascontiguousarray(halves[:, 0]), values)
-    flipped = np.empty((len(values), 2), ">u8")
-    flipped[:, 0] = halves[:, 1].view(np.uint64) ^ np.uint64(1 << 63)
-    flipped[:, 1] = halves[:, 0].view(np.uint64)
-    wide = pa.FixedSizeBinaryArray.from_buffers(
-        pa.binary(_WIDE_BYTES), len(values), [None, pa.py_buffer(flipped.tobytes())]
-    ).cast(pa.binary())
+    wide = _wide_codes(halves[:, 1], halves[:, 0])
     return pc.if_else(values.is_valid(), wide, pa.scalar(None, pa.binary()))
 
 
@@ -262,7 +278,7 @@ def _viewed(value_type: pa.DataType) -> Callable[[KeyType, pa.Array], pa.Array]:
 
 def _floats_of(_: KeyType, codes: pa.Array) -> pa.Array:
     words = codes.to_numpy()
-    return pa.array((words ^ ((words >> 63) & np.int64(2**63 - 1))).view(np.float64))
+    return pa.array((words ^ ((words >> 63) & np.int64(HIGHEST))).view(np.float64))
 
 
 def _decimals_of(key_type: KeyType, codes: pa.Array) -> pa.Array:

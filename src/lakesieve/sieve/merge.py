@@ -13,6 +13,7 @@ import pyarrow as pa
 from lakesieve.sieve.blocks import Blocks, slice_indices
 from lakesieve.sieve.build import differing_sets
 from lakesieve.sieve.byte_order import byte_views, bytewise_order
+from lakesieve.sieve.keys import HIGHEST
 from lakesieve.sieve.order import ascending_order
 from lakesieve.sieve.pairs import sort_pairs
 from lakesieve.sieve.text import TextCode
@@ -192,7 +193,7 @@ def _end(blocks: Blocks) -> Code | None:
         # decoding the bound of the text codes could give the first key of the next list
         behind: bytes = blocks.text.decode(np.array([int(blocks.max_key) + 1]))[0].as_py()
         return min(end, behind)
-    return None if last == 2**63 - 1 else last + 1
+    return None if last == HIGHEST else last + 1
 
 
 def _merged(
@@ -282,7 +283,7 @@ def _finished(chunks: Sequence[_Chunk], union: TextCode | None) -> Blocks:
     """Join ordered parts into blocks, with a text code if one is possible."""
     keys, lengths = _joined(chunks)
     end = chunks[-1].end
-    last = end if isinstance(end, bytes) else (2**63 if end is None else end) - 1
+    last = end if isinstance(end, bytes) else (HIGHEST + 1 if end is None else end) - 1
     blocks = Blocks(
         keys=keys,
         offsets=np.append(0, np.cumsum(lengths)),
@@ -315,7 +316,7 @@ def _coded(blocks: Blocks, text: TextCode) -> Blocks:
     _, _, lengths = byte_views(blocks.keys)
     # a separator longer than the code reaches would take keys of the block before it
     exact = ~is_known | (lengths <= text.reach(blocks.keys))
-    codes = np.where(is_known, codes, np.minimum(codes, 2**63 - 2) + 1)
+    codes = np.where(is_known, codes, np.minimum(codes, HIGHEST - 1) + 1)
     if not (exact.all() and (codes[1:] > codes[:-1]).all()):
         return blocks
     return replace(blocks, keys=pa.array(codes), max_key=max(last, int(codes[-1])), text=text)

@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakesieve.sieve.keys import bytewise_code
+from lakesieve.sieve.keys import HIGHEST, LOWEST, bytewise_code
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lakesieve.sieve.keys import Code, Interval
     from lakesieve.sieve.text import TextCode
-
-_LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -125,7 +123,7 @@ def one_range(
             return start, end
         first, behind = text.interval(start, end)
     else:
-        first, behind = _clamp(low, _LOWEST), _clamp(high, _HIGHEST + 1)
+        first, behind = _clamp(low, LOWEST), _clamp(high, HIGHEST + 1)
     return (first, behind - 1) if first < behind else None
 
 
@@ -149,7 +147,7 @@ def _end_of(firsts: Sequence[Code], high: Any) -> int:
 
 
 def _int_bounds(intervals: Sequence[Interval]) -> tuple[np.ndarray, np.ndarray]:
-    pairs = [(_clamp(low, _LOWEST), _clamp(high, _HIGHEST + 1) - 1) for low, high in intervals]
+    pairs = [(_clamp(low, LOWEST), _clamp(high, HIGHEST + 1) - 1) for low, high in intervals]
     nonempty = [pair for pair in pairs if pair[0] <= pair[1]]
     bounds = np.array(nonempty, np.int64).reshape(-1, 2)
     return bounds[:, 0], bounds[:, 1]
@@ -158,9 +156,9 @@ def _int_bounds(intervals: Sequence[Interval]) -> tuple[np.ndarray, np.ndarray]:
 def _clamp(code: Code | None, absent: int) -> int:
     if not isinstance(code, int):
         return absent
-    if _LOWEST <= code <= _HIGHEST:
+    if LOWEST <= code <= HIGHEST:
         return code
-    return _LOWEST if code < _LOWEST else _HIGHEST + 1
+    return LOWEST if code < LOWEST else HIGHEST + 1
 
 
 class _Highest:

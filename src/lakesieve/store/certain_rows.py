@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from lakesieve.sieve import RangeSet, bytewise_code, chosen_units, code_order, successor
 from lakesieve.store.known_keys import known_keys
@@ -21,7 +19,6 @@ if TYPE_CHECKING:
     from lakesieve.store.segment_loader import SegmentLoader
 
 _MOST_ROW_GROUPS = 512
-_WORDS = range(-(2**63), 2**63)
 
 
 def certain_rows(
@@ -157,43 +154,16 @@ def _block_steps(
         rows = chosen_units(live, blocks.offsets, blocks.ordinals)
         at = np.flatnonzero(rows)
         if search.interval != (None, None) and len(at):
-            at = at[_inside(search.interval, *block_bounds(opened, number, blocks, at))]
+            at = at[block_bounds(opened, number, blocks, at).inside(search.interval)]
         at = at[::-1] if search.descending else at
         at = at[: int(np.searchsorted(np.cumsum(rows[at]), search.wanted - total)) + 1]
         if not len(at):
             continue
-        lows, highs = block_bounds(opened, number, blocks, at)
-        codes = (lows if search.descending else highs).to_pylist()
+        bounds = block_bounds(opened, number, blocks, at)
+        codes = (bounds.lows if search.descending else bounds.ends).to_pylist()
         for code, count in zip(codes, rows[at].tolist(), strict=True):
             # without a code above it, only everything holds the last block
             if code is not None:
                 steps.append((code, count))
         total += int(rows[at].sum())
     return steps, read
-
-
-def _inside(interval: Interval, lows: pa.Array, highs: pa.Array) -> np.ndarray:
-    """Return which blocks lie in an interval as a whole. A high end that is null has no bound."""
-    low, high = interval
-    inside = np.ones(len(lows), bool)
-    if low is not None and not _is_below_words(low):
-        if _is_above_words(low):
-            return ~inside
-        above = pc.greater_equal(lows, pa.scalar(low, lows.type))
-        inside &= above.to_numpy(zero_copy_only=False)
-    if high is not None and not _is_above_words(high):
-        if _is_below_words(high):
-            return np.zeros(len(lows), bool)
-        below = pc.less_equal(highs, pa.scalar(high, highs.type))
-        inside &= pc.fill_null(below, False).to_numpy(zero_copy_only=False)
-    return inside
-
-
-def _is_below_words(code: Any) -> bool:
-    """Return whether an integer is below all codes."""
-    return isinstance(code, int) and code < _WORDS.start
-
-
-def _is_above_words(code: Any) -> bool:
-    """Return whether an integer is above all codes."""
-    return isinstance(code, int) and code >= _WORDS.stop

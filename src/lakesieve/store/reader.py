@@ -13,6 +13,7 @@ from lakesieve.errors import corrupt
 from lakesieve.sieve import (
     RangeSet,
     bytewise_code,
+    bytewise_codes,
     distinct,
     lookup_codes,
     lookup_points,
@@ -220,7 +221,7 @@ class IndexReader:
         by_catalogue: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
         for row in self._rows:
             last_group = None
-            row_keys = _in_bytes(keys) if row.is_bytewise else keys
+            row_keys = bytewise_codes(keys) if row.is_bytewise else keys
             if row_keys.type == pa.binary() and not row.is_bytewise:
                 row_keys, last_group = _in_words(keys)
             for entry in row.entries:
@@ -408,13 +409,6 @@ def _overlapping(intervals: Sequence[Interval], low: Code, high: Code) -> list[I
         intervals, high, lo=int(intervals[0][0] is None), key=lambda pair: pair[0]
     )
     return list(intervals[start:end])
-
-
-def _in_bytes(keys: pa.Array) -> pa.Array:
-    """Convert codes to bytes, see :func:`lakesieve.sieve.bytewise_code`."""
-    if keys.type == pa.binary():
-        return keys
-    return pa.array([bytewise_code(key) for key in keys.to_pylist()], pa.binary())
 
 
 def _in_words(keys: pa.Array) -> tuple[pa.Array, np.ndarray]:

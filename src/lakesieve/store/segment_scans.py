@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakesieve.sieve import chosen_units, distinct
+from lakesieve.sieve import HIGHEST, CodeBounds, chosen_units, distinct
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 # number of row groups that are read for a sample
 _GROUPS = 32
-_HIGHEST = 2**63 - 1
 
 
 def key_sample(
@@ -60,12 +59,12 @@ def _some_keys(blocks: Blocks, count: int) -> pa.Array:
 
 def file_bounds(
     loader: SegmentLoader, entry: SegmentEntry
-) -> Iterator[tuple[np.ndarray, pa.Array, pa.Array]]:
-    """Yield the first and last codes of a segment's data files, row group by row group.
+) -> Iterator[tuple[np.ndarray, CodeBounds]]:
+    """Yield the bounds of the keys of a segment's units, row group by row group.
 
     Yields:
-        Distinct ordinals of data files; for each its lowest code; and the end of the block of its
-        highest code. The end is excluded, except for the highest code of the segment.
+        Distinct ordinals of units, and for each the bounds of its keys in this row group. The end
+        is the end of the block of its highest code.
     """
     opened = loader.segment(entry)
     for number, blocks in loader.row_groups(opened, range(len(opened.firsts))):
@@ -74,9 +73,8 @@ def file_bounds(
             continue
         ordinals, first = np.unique(blocks.ordinals, return_index=True)
         last = len(block) - 1 - np.unique(blocks.ordinals[::-1], return_index=True)[1]
-        lows = blocks.keys.take(pa.array(block[first]))
-        highs = _ends(opened, number, blocks).take(pa.array(block[last]))
-        yield ordinals, _decoded(blocks, lows), _decoded(blocks, highs)
+        lows = _decoded(blocks, blocks.keys.take(pa.array(block[first])))
+        yield ordinals, CodeBounds(lows=lows, ends=_ends(opened, number, blocks, block[last]))
 
 
 def shared_keys(
@@ -93,32 +91,30 @@ def shared_keys(
         several = chosen_units(live, blocks.offsets, blocks.ordinals) > 1
         if not several.any():
             continue
-        lows, highs = block_bounds(opened, number, blocks, np.flatnonzero(several))
+        bounds = block_bounds(opened, number, blocks, np.flatnonzero(several))
         ordinals = distinct(blocks.ordinals[np.repeat(several, np.diff(blocks.offsets))])
-        yield lows, highs, ordinals[live[ordinals]]
+        yield bounds.lows, bounds.ends, ordinals[live[ordinals]]
 
 
 def block_bounds(
     opened: OpenedSegment, number: int, blocks: Blocks, chosen: np.ndarray
-) -> tuple[pa.Array, pa.Array]:
-    """Return the half-open ranges of keys of some blocks of a row group; null is above all codes.
+) -> CodeBounds:
+    """Return the ranges of keys of some blocks of a row group, by the positions of the blocks."""
+    lows = _decoded(blocks, blocks.keys.take(pa.array(chosen)))
+    return CodeBounds(lows=lows, ends=_ends(opened, number, blocks, chosen))
 
-    ``chosen`` are the positions of the blocks.
-    """
-    at = pa.array(chosen)
-    lows = _decoded(blocks, blocks.keys.take(at))
-    highs = _decoded(blocks, _ends(opened, number, blocks).take(at))
+
+def _ends(opened: OpenedSegment, number: int, blocks: Blocks, chosen: np.ndarray) -> pa.Array:
+    """Return the ends of the keys of some blocks of a row group. Null is above all codes."""
+    behind = [*opened.firsts[number + 1 : number + 2], blocks.max_key][:1]
+    of_blocks = pa.concat_arrays([blocks.keys[1:], pa.array(behind, blocks.keys.type)])
+    ends = _decoded(blocks, of_blocks.take(pa.array(chosen)))
     is_last = chosen == len(blocks) - 1
     if number + 1 == len(opened.firsts) and is_last.any():
-        last = pa.scalar(_above(opened.entry.key_max), lows.type)
-        highs = pc.if_else(pa.array(is_last), last, highs)
-    return lows, highs
-
-
-def _ends(opened: OpenedSegment, number: int, blocks: Blocks) -> pa.Array:
-    """Return the end of each block of a row group. The last block of all ends at its last code."""
-    behind = [*opened.firsts[number + 1 : number + 2], blocks.max_key][:1]
-    return pa.concat_arrays([blocks.keys[1:], pa.array(behind, blocks.keys.type)])
+        # the last block of a segment has its highest code
+        last = pa.scalar(_above(opened.entry.key_max), ends.type)
+        ends = pc.if_else(pa.array(is_last), last, ends)
+    return ends
 
 
 def _decoded(blocks: Blocks, codes: pa.Array) -> pa.Array:
@@ -129,4 +125,4 @@ def _above(code: Code) -> Code | None:
     """Return the next code after ``code``, or ``None`` if there is none."""
     if isinstance(code, bytes):
         return code + b"\0"
-    return code + 1 if code < _HIGHEST else None
+    return code + 1 if code < HIGHEST else None

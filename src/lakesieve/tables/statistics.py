@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakesieve.predicate import AllOf, AlwaysFalse, AnyOf, ColumnRanges
-from lakesieve.predicate.literals import HIGHEST, LOWEST, float_code
-from lakesieve.sieve import bytewise_code
+from lakesieve.predicate.literals import float_code
+from lakesieve.sieve import HIGHEST, LOWEST, bytewise_code
 from lakesieve.tables.value_codes import is_bytewise
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lakesieve.predicate.literals import HIGHEST, LOWEST, float_code
-from lakesieve.sieve import wide_code
+from lakesieve.predicate.literals import float_code
+from lakesieve.sieve import HIGHEST, LOWEST, wide_code
 
 if TYPE_CHECKING:
     from lakesieve.sieve import Code

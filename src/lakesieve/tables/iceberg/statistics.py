@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakesieve.predicate.literals import float_code
-from lakesieve.sieve import wide_code
+from lakesieve.sieve import HIGHEST, wide_code
 from lakesieve.tables.iceberg.manifest_files import BOUNDS, COUNTS
 from lakesieve.tables.iceberg.schema import columns_of_fields
 from lakesieve.tables.statistics import (
@@ -244,7 +244,7 @@ def _truncated(value: Any, width: int, column: Column) -> tuple[Code | None, Cod
 def longest_code(code: Code, width: str, column: Column) -> Code | None:
     """Return the greatest code that truncation turns into a code, if that is known."""
     if isinstance(code, int) and column.kind in {"integer", "decimal"} and width.isdecimal():
-        return min(code + int(width) - 1, 2**63 - 1)
+        return min(code + int(width) - 1, HIGHEST)
     # no byte of UTF-8 is as great
     return code + b"\xff" if isinstance(code, bytes) and column.kind == "string" else None
 
