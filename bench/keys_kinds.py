@@ -11,7 +11,7 @@ import lakesieve as ls
 from bench.measure import Measured, in_turn, note
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -76,53 +76,46 @@ class _Content:
         name: Its name.
         columns: SQL of its columns over a number ``id``.
         indexes: What is indexed, by the name of the index.
+        queries: Returns the queries of a table with a number of rows.
         share: Its rows, for each row of the log.
+        mixed_case: Whether it has addresses in mixed case and, in a column of its own, in lower
+            case.
     """
 
     name: str
     columns: tuple[str, ...]
     indexes: Mapping[str, str]
+    queries: Callable[[int], list[_Query]]
     share: float
+    mixed_case: bool = False
 
-    def queries(self, rows: int) -> list[_Query]:
-        """The queries of a table with so many rows."""
-        if self.name == "log":
-            digest = hashlib.md5(str(rows // 3).encode(), usedforsecurity=False).hexdigest()
-            return [
-                _Query(
-                    name="a request id",
-                    condition=f"message LIKE '%{digest[:16]}%'",
-                    at_least=20,
-                ),
-                _Query(
-                    name="a part of a request id",
-                    condition=f"message LIKE '%{digest[3:13]}%'",
-                    at_least=10,
-                ),
-                _Query(
-                    name="a rare word",
-                    condition="message LIKE '%deadlock%'",
-                    at_least=10,
-                ),
-            ]
-        batch = rows // 2000
-        return [
-            _Query(
-                name="array_contains",
-                condition=f"array_contains(tags, 'batch {batch}')",
-                at_least=20,
-            ),
-            _Query(
-                name="the entry of a map",
-                condition=f"attributes['batch'] = '{batch}'",
-                at_least=20,
-            ),
-            _Query(
-                name="a JSON path",
-                condition=f"get_json_object(payload, '$.batch.id') = '{batch}'",
-                at_least=20,
-            ),
-        ]
+
+def _queries_of_log(rows: int) -> list[_Query]:
+    """Return the queries of a log with a number of rows."""
+    digest = hashlib.md5(str(rows // 3).encode(), usedforsecurity=False).hexdigest()
+    return [
+        _Query(name="a request id", condition=f"message LIKE '%{digest[:16]}%'", at_least=20),
+        _Query(
+            name="a part of a request id",
+            condition=f"message LIKE '%{digest[3:13]}%'",
+            at_least=10,
+        ),
+        _Query(name="a rare word", condition="message LIKE '%deadlock%'", at_least=10),
+    ]
+
+
+def _queries_of_events(rows: int) -> list[_Query]:
+    """Return the queries of a table of events with a number of rows."""
+    batch = rows // 2000
+    conditions = {
+        "array_contains": f"array_contains(tags, 'batch {batch}')",
+        "the entry of a map": f"attributes['batch'] = '{batch}'",
+        "a JSON path": f"get_json_object(payload, '$.batch.id') = '{batch}'",
+    }
+    return [
+        _Query(name=name, condition=condition, at_least=20)
+        for name, condition in conditions.items()
+    ]
 
 
 _CONTENTS = (
@@ -136,7 +129,9 @@ _CONTENTS = (
             f"concat('user.', {_drawn(11, 2_000_000)}, '@example.com') AS mail",
         ),
         indexes={"words": "words(message)", "lower": "lower(email)", "mail": "mail"},
+        queries=_queries_of_log,
         share=1,
+        mixed_case=True,
     ),
     # a batch of a thousand rows is in one row block
     _Content(
@@ -152,6 +147,7 @@ _CONTENTS = (
             "attributes": "entries(attributes)",
             "batch": "get_json_object(payload, '$.batch.id')",
         },
+        queries=_queries_of_events,
         share=0.5,
     ),
 )
@@ -210,7 +206,7 @@ def _measured(
         yield from _built(spark, content, table, what)
         for query in content.queries(rows):
             yield _queried(spark, table, what, query)
-        if content.name == "log":
+        if content.mixed_case:
             yield _beside_a_column(spark, table, what)
     finally:
         ls.disable(spark)

@@ -16,7 +16,13 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from tests.spark.drivers import OpenDriver
 
-__all__ = ["COLUMNS", "COMPOSITE", "FORMATS", "branches", "drawn_rows", "steps_of"]
+__all__ = [
+    "COLUMNS",
+    "COMPOSITE",
+    "FORMATS",
+    "check_drawn_queries",
+    "drawn_rows",
+]
 
 FORMATS = ["iceberg", "delta", "parquet"]
 COLUMNS = {
@@ -57,7 +63,7 @@ def drawn_rows(spark: SparkSession, drawn: random.Random, start: int, files: int
     return frame
 
 
-def steps_of(
+def _steps_of(
     spark: SparkSession, driver: OpenDriver, drawn: random.Random
 ) -> list[Callable[[], object]]:
     """Return changes of a table and of its indexes, one after the other."""
@@ -85,9 +91,55 @@ def steps_of(
     return steps
 
 
-def branches(spark: SparkSession, driver: OpenDriver) -> list[str]:
+def _branches(spark: SparkSession, driver: OpenDriver) -> list[str]:
     """Return the branches of a table besides the main one, as SQL writes them."""
     if not isinstance(driver, IcebergDriver):
         return []
     rows = spark.sql(f"SELECT name FROM {driver.name}.refs WHERE name <> 'main'").collect()
     return [f"'{row[0]}'" for row in rows]
+
+
+def check_drawn_queries(
+    spark: SparkSession,
+    driver: OpenDriver,
+    drawn: random.Random,
+    query: Callable[[str], str],
+    *,
+    count: int,
+    surely_used: str,
+    is_used: Callable[[ls.TablePruning], bool],
+    in_order: bool = False,
+) -> None:
+    """Run drawn queries on an indexed table while it changes. Skipping changes no row.
+
+    Args:
+        spark: The session.
+        driver: The table.
+        drawn: Draws the changes and versions.
+        query: Draws a query of a relation.
+        count: How many queries to draw after each change.
+        surely_used: A query of ``{t}`` that skips files. It takes the place of drawn queries until
+            one of them has skipped files, too.
+        is_used: Whether a scan is one that skipped files.
+        in_order: Whether the order of the rows counts.
+    """
+
+    def rows(text: str) -> list[str]:
+        found = [str(row) for row in spark.sql(text).collect()]
+        return found if in_order else sorted(found)
+
+    used = False
+    for step in _steps_of(spark, driver, drawn):
+        step()
+        versions = [None, None, None, *driver.versions(), *_branches(spark, driver)]
+        for _ in range(count):
+            text = query(driver.relation(drawn.choice(versions)))
+            if not used:
+                text = surely_used.format(t=driver.relation())
+            ls.disable(spark)
+            expected = rows(text)
+            ls.enable(spark)
+            assert rows(text) == expected, text
+            used = used or any(is_used(scan) for scan in ls.last_pruning(spark))
+    ls.disable(spark)
+    assert used

@@ -12,9 +12,8 @@ from tests.spark.small_tables import (
     COLUMNS,
     COMPOSITE,
     FORMATS,
-    branches,
+    check_drawn_queries,
     drawn_rows,
-    steps_of,
 )
 
 import lakesieve as ls
@@ -98,22 +97,15 @@ def test_drawn_queries(spark: SparkSession, tmp_path: Path, name: str, seed: int
         keys = [["id"], *([name] for name in COLUMNS), *COMPOSITE]
     blocks = drawn.choice([None, 1, 4])
     ls.create_indexes(driver.name, keys, spark=spark, rows_per_block=blocks)
-    fewer = 0
-    for step in steps_of(spark, driver, drawn):
-        step()
-        versions = [None, None, None, *driver.versions(), *branches(spark, driver)]
-        for _ in range(depth("QUERIES", test=4, soak=10)):
-            text = _query(drawn, driver.relation(drawn.choice(versions)))
-            if fewer == 0:
-                text = f"SELECT DISTINCT word FROM {driver.relation()}"
-            ls.disable(spark)
-            expected = _rows(spark, text)
-            ls.enable(spark)
-            assert _rows(spark, text) == expected, text
-            codes = {reason.code for scan in ls.last_pruning(spark) for reason in scan.reasons}
-            fewer += ReasonCode.DISTINCT_KEYS in codes
-    ls.disable(spark)
-    assert fewer
+    check_drawn_queries(
+        spark,
+        driver,
+        drawn,
+        lambda relation: _query(drawn, relation),
+        count=depth("QUERIES", test=4, soak=10),
+        surely_used="SELECT DISTINCT word FROM {t}",
+        is_used=lambda scan: ReasonCode.DISTINCT_KEYS in {reason.code for reason in scan.reasons},
+    )
 
 
 _USED = {

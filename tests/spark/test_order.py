@@ -12,9 +12,8 @@ from tests.spark.small_tables import (
     COLUMNS,
     COMPOSITE,
     FORMATS,
-    branches,
+    check_drawn_queries,
     drawn_rows,
-    steps_of,
 )
 
 import lakesieve as ls
@@ -85,22 +84,17 @@ def test_drawn_orders(spark: SparkSession, tmp_path: Path, name: str, seed: int)
     blocks = drawn.choice([None, 1, 4])
     keys = [["id"], *([name] for name in COLUMNS), *COMPOSITE]
     ls.create_indexes(driver.name, keys, spark=spark, rows_per_block=blocks)
-    fewer = 0
-    for step in steps_of(spark, driver, drawn):
-        step()
-        versions = [None, None, None, *driver.versions(), *branches(spark, driver)]
-        for _ in range(depth("QUERIES", test=3, soak=8)):
-            text = _query(drawn, driver.relation(drawn.choice(versions)))
-            if fewer == 0:
-                # the files follow one another in the order of the ids
-                text = f"SELECT id FROM {driver.relation()} ORDER BY id DESC LIMIT 1"
-            ls.disable(spark)
-            expected = spark.sql(text).collect()
-            ls.enable(spark)
-            assert list(map(str, spark.sql(text).collect())) == list(map(str, expected)), text
-            fewer += any(scan.files_read < scan.files_total for scan in ls.last_pruning(spark))
-    ls.disable(spark)
-    assert fewer
+    check_drawn_queries(
+        spark,
+        driver,
+        drawn,
+        lambda relation: _query(drawn, relation),
+        count=depth("QUERIES", test=3, soak=8),
+        # the files follow one another in the order of the ids
+        surely_used="SELECT id FROM {t} ORDER BY id DESC LIMIT 1",
+        is_used=lambda scan: scan.files_read < scan.files_total,
+        in_order=True,
+    )
 
 
 _USED = {
