@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["SESSIONS", "Session", "files_of_a_point", "query", "restarted", "write"]
 
-SESSIONS = depth("SESSIONS", test=4, soak=11)
-"""How many sessions: three restarts, and ten in a soak."""
+SESSIONS = depth("SESSIONS", test=3, soak=11)
+"""How many sessions: two restarts, and ten in a soak."""
 
 
 class Session(TypedDict):

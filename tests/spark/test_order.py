@@ -89,7 +89,7 @@ def test_drawn_orders(spark: SparkSession, tmp_path: Path, name: str, seed: int)
         driver,
         drawn,
         lambda relation: _query(drawn, relation),
-        count=depth("QUERIES", test=3, soak=8),
+        count=depth("QUERIES", test=2, soak=8),
         # the files follow one another in the order of the ids
         surely_used="SELECT id FROM {t} ORDER BY id DESC LIMIT 1",
         is_used=lambda scan: scan.files_read < scan.files_total,
