@@ -147,8 +147,9 @@ class Engine:
                 live[name] = base64.b64encode(bits.tobytes()).decode()
                 left -= set(listed)
             lives.append({"live": live})
-        if "distinct" in scan:
-            return scan | {"distinct": scan["distinct"] | lives[0]}
+        for name in ("distinct", "some_rows"):
+            if name in scan:
+                return scan | {name: scan[name] | lives[0]}
         first = scan["first_rows"]
         orders = [order | live for order, live in zip(first["orders"], lives, strict=True)]
         return scan | {"first_rows": first | {"orders": orders}}

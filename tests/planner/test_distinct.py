@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,12 @@ if TYPE_CHECKING:
 
 ANY_ROW: dict[str, Any] = {"op": "and", "args": []}
 KEYS = {"cols": [["k"]]}
+HIGHEST = {"col": ["k"], "descending": True, "nulls_first": False, "limit": 1}
+NEEDED: dict[str, Any] = {
+    "first_rows": {"orders": [HIGHEST], "filtered": False},
+    "distinct": KEYS,
+    "some_rows": {"limit": 1},
+}
 FILES = 14
 QUERIES = depth("PLANNER_DISTINCT", test=80, soak=4000)
 INDEXES: tuple[tuple[str, ...], ...] = (
@@ -164,10 +171,10 @@ def test_malformed_columns(distinct: Any) -> None:
     assert _answer(Planner(), "/nowhere", distinct)["refusal"]["code"] == "protocol-mismatch"
 
 
-def test_first_rows_beside_distinct_keys() -> None:
-    """A scan needs the first rows or the distinct keys, and a request for both is refused."""
-    order = {"col": ["k"], "descending": True, "nulls_first": False, "limit": 1}
-    both = {"first_rows": {"orders": [order], "filtered": False}, "distinct": KEYS}
+@pytest.mark.parametrize("names", [*itertools.combinations(NEEDED, 2)])
+def test_several_needs_of_one_scan(names: tuple[str, str]) -> None:
+    """A scan needs first rows, distinct keys or some rows. A request for two is refused."""
+    both = {name: NEEDED[name] for name in names}
     scan = scan_at("/nowhere") | {"filter": ANY_ROW} | both
 
     answer = json.loads(Planner().answer(request(scan)))

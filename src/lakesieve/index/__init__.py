@@ -35,6 +35,7 @@ from lakesieve.index.scan_decision import (
 )
 from lakesieve.index.scan_orders import ScanOrder, ScanOrders
 from lakesieve.index.shown import ShownList
+from lakesieve.index.some_rows import SomeRows
 from lakesieve.index.table_info import TableStatus
 
 __all__ = [
@@ -65,6 +66,7 @@ __all__ = [
     "ScanOrder",
     "ScanOrders",
     "ShownList",
+    "SomeRows",
     "TablePruning",
     "TableStatus",
     "TradeOffInfo",

@@ -89,6 +89,13 @@ class OrderedIndex:
         components = component_intervals(self.column.kind, values)
         return [(self.stem + low, self.stem + high) for low, high in components]
 
+    def key_ranges(self) -> Ranges:
+        """Return the keys of all these rows, as a look-up takes them."""
+        if self.stem is None:
+            return self.values
+        nulls = self.nulls()
+        return Ranges.of([*self.keys(), *([] if nulls is None else [nulls])])
+
     def value_of(self, code: Code) -> Code | None:
         """Return the code of the column's value in a key, as conditions have it.
 
@@ -101,6 +108,16 @@ class OrderedIndex:
         if self.column.kind == "decimal" and isinstance(code, bytes):
             return unscaled(code)
         return code
+
+    def whole_files(self) -> np.ndarray:
+        """Return the files of which every row surely has one of the keys, as far as it is known."""
+        if self.stem is None:
+            return _all_inside(self.index, self.values)
+        whole = np.zeros(len(self.index.records()), bool)
+        for part in self.key_ranges().intervals[:_MOST_RANGES]:
+            whole |= _inside(self.index, part)
+        whole &= ~self.index.flagged("has_null")
+        return whole
 
     def surely_fulfilled(self, chosen: np.ndarray) -> np.ndarray:
         """Return those chosen files in which every row fulfils the conditions on other columns."""

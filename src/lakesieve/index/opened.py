@@ -300,6 +300,29 @@ class OpenedIndex:
         """Return for each unit of each catalogue whether its data file is chosen, by number."""
         return {name: self._units_of_files(name, chosen) for name in self._offsets}
 
+    def units(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the number of each unit's data file, and the unit's rows, in all catalogues."""
+        records = self.records()
+        firsts = [self._first_ordinals(entry.id) for entry in self.snapshot.catalogues]
+        counts = np.concatenate([np.zeros(0, np.int64), *map(np.diff, firsts)])
+        files = np.repeat(np.arange(len(records)), counts)
+        rows = self.definition.rows_per_block
+        if not rows:
+            return files, records
+        first_units = np.cumsum(counts) - counts
+        starts = (np.arange(len(files)) - first_units[files]) * rows
+        return files, np.minimum(records[files] - starts, rows)
+
+    def candidates_of_units(self, chosen: np.ndarray) -> Candidates:
+        """Return the covered files and rows of chosen units, in the order of :meth:`units`."""
+        ordinals = {}
+        start = 0
+        for entry in self.snapshot.catalogues:
+            end = start + int(self._first_ordinals(entry.id)[-1])
+            ordinals[entry.id] = np.flatnonzero(chosen[start:end])
+            start = end
+        return self._candidates(ordinals)
+
     def _units_of_files(self, catalogue: str, chosen: np.ndarray) -> np.ndarray:
         first = self._offsets[catalogue]
         own = chosen[first : first + self.loader.files[catalogue]]

@@ -51,6 +51,8 @@ class ReasonCode(StrEnum):
     ORDER_NOT_USED = "order-not-used"
     DISTINCT_KEYS = "distinct-keys"
     DISTINCT_NOT_USED = "distinct-not-used"
+    ENOUGH_ROWS = "enough-rows"
+    LIMIT_NOT_USED = "limit-not-used"
     REFRESH_FAILED = "refresh-failed"
     INTERNAL_ERROR = "internal-error"
 
@@ -191,6 +193,17 @@ _WORDS: dict[ReasonCode, tuple[str, str]] = {
         (
             "Nothing to do: the answer is right. It helps if an index has these columns, and "
             "if each key is in several data files."
+        ),
+    ),
+    ReasonCode.ENOUGH_ROWS: (
+        "data files were left out, because other data files surely have enough rows",
+        "",
+    ),
+    ReasonCode.LIMIT_NOT_USED: (
+        "the limit leaves out no data files",
+        (
+            "Nothing to do: the answer is right. It helps if an index knows for certain which rows "
+            "fulfil the condition."
         ),
     ),
     ReasonCode.REFRESH_FAILED: (

@@ -8,7 +8,15 @@ import math
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from lakesieve.index import DistinctKeys, Reason, ReasonCode, RowOrder, ScanOrder, ScanOrders
+from lakesieve.index import (
+    DistinctKeys,
+    Reason,
+    ReasonCode,
+    RowOrder,
+    ScanOrder,
+    ScanOrders,
+    SomeRows,
+)
 
 PROTOCOL = 2
 """Version of the protocol that this planner speaks."""
@@ -18,7 +26,8 @@ _PRUNING = {"version", "seconds", "memory", "catalogues", "scans"}
 _DIGESTS = {"version", "ticket", "catalogue", "from"}
 # the first two are for people who read requests
 _SCAN = {"table", "snapshot", "id", "format", "uuid", "location", "schema", "filter"}
-_SCAN_MORE = {"keys", "given", "file_io", "first_rows", "distinct"}
+_NEEDED = ("first_rows", "distinct", "some_rows")
+_SCAN_MORE = {"keys", "given", "file_io", *_NEEDED}
 _FIRST_ROWS = {"orders", "filtered"}
 _ORDER = {"col", "descending", "nulls_first", "limit"}
 
@@ -41,8 +50,9 @@ class ScanRequest:
         schema: The schema that the scan reads, as a document of the table format.
         keys: Further conditions: the keys of joins.
         given: Name of a plan that answers instead of indexes, or empty.
-        needed: The orders of which the scan needs the first rows alone, or the columns of which it
-            needs each combination of values once. ``None`` if it may need any row.
+        needed: The orders of which the scan needs the first rows alone, the columns of which it
+            needs each combination of values once, or how many rows it needs. ``None`` if it may
+            need any row.
     """
 
     id: int
@@ -54,7 +64,7 @@ class ScanRequest:
     keys: tuple[dict[str, Any], ...] = ()
     given: str = ""
     file_io: dict[str, str] | None = None
-    needed: ScanOrders | DistinctKeys | None = None
+    needed: ScanOrders | DistinctKeys | SomeRows | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,16 +144,21 @@ def _scan(scan: Any) -> ScanRequest:
     )
 
 
-def _needed(scan: dict[str, Any]) -> ScanOrders | DistinctKeys | None:
-    first, distinct = _first_rows(scan.get("first_rows")), _distinct(scan.get("distinct"))
-    if first is not None and distinct is not None:
-        raise RequestError("a scan has both first_rows and distinct")
-    return distinct if first is None else first
+def _needed(scan: dict[str, Any]) -> ScanOrders | DistinctKeys | SomeRows | None:
+    given = [name for name in _NEEDED if scan.get(name) is not None]
+    if len(given) > 1:
+        raise RequestError(f"a scan has both {given[0]} and {given[1]}")
+    match given:
+        case ["first_rows"]:
+            return _first_rows(scan["first_rows"])
+        case ["distinct"]:
+            return _distinct(scan["distinct"])
+        case ["some_rows"]:
+            return _some_rows(scan["some_rows"])
+    return None
 
 
-def _first_rows(wanted: Any) -> ScanOrders | None:
-    if wanted is None:
-        return None
+def _first_rows(wanted: Any) -> ScanOrders:
     if not isinstance(wanted, dict):
         raise RequestError("first_rows is not an object")
     _check_fields(wanted, _FIRST_ROWS, set())
@@ -167,9 +182,7 @@ def _order(order: Any) -> ScanOrder:
     return ScanOrder(path=path, order=rows, live=_live(order.get("live")))
 
 
-def _distinct(wanted: Any) -> DistinctKeys | None:
-    if wanted is None:
-        return None
+def _distinct(wanted: Any) -> DistinctKeys:
     if not isinstance(wanted, dict):
         raise RequestError("distinct is not an object")
     _check_fields(wanted, {"cols"}, {"live"})
@@ -178,6 +191,13 @@ def _distinct(wanted: Any) -> DistinctKeys | None:
         raise RequestError("the columns of distinct are not a list of paths")
     paths = tuple(tuple(map(str, path)) for path in columns)
     return DistinctKeys(paths=paths, live=_live(wanted.get("live")))
+
+
+def _some_rows(wanted: Any) -> SomeRows:
+    if not isinstance(wanted, dict):
+        raise RequestError("some_rows is not an object")
+    _check_fields(wanted, {"limit"}, {"live"})
+    return SomeRows(limit=_count(wanted, "limit"), live=_live(wanted.get("live")))
 
 
 def _live(live: Any) -> dict[str, bytes] | None:

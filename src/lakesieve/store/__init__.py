@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lakesieve.defaults import COMPACTION, RETAIN_COMMITS, SAFETY_AGE
 from lakesieve.store.cache import IN_ORDER_BYTES, BlockCache, shared_cache
-from lakesieve.store.certain_rows import certain_rows
+from lakesieve.store.certain_rows import certain_rows, certain_rows_by_unit
 from lakesieve.store.clone import clone
 from lakesieve.store.compact import CompactionPolicy, compaction_changes, wants_compaction
 from lakesieve.store.every_key import MOST_ROW_GROUPS, units_with_every_key
@@ -61,6 +61,7 @@ __all__ = [
     "Vacuumed",
     "Verified",
     "certain_rows",
+    "certain_rows_by_unit",
     "changes_made",
     "clone",
     "compaction_changes",

@@ -11,7 +11,6 @@ import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Descending$;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.IsNotNull;
-import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.NullsFirst$;
 import org.apache.spark.sql.catalyst.expressions.SortOrder;
@@ -20,10 +19,7 @@ import org.apache.spark.sql.catalyst.expressions.aggregate.Max;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Min;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
-import org.apache.spark.sql.catalyst.plans.logical.GlobalLimit;
-import org.apache.spark.sql.catalyst.plans.logical.LocalLimit;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import org.apache.spark.sql.catalyst.plans.logical.Offset;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Sort;
 
@@ -34,7 +30,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Sort;
  * descending order, and {@code min(k)} of an ascending one, both without nulls. A query with both
  * needs the first rows of two orders.
  */
-record FirstRows(int limit, List<Order> orders, boolean isFiltered) implements NeededRows {
+record FirstRows(List<Order> orders, boolean isFiltered) implements NeededRows {
 
   /** One order. Its key is an expression over the columns of the node. */
   record Order(Expression key, boolean isDescending, boolean nullsFirst, int limit) {
@@ -52,17 +48,11 @@ record FirstRows(int limit, List<Order> orders, boolean isFiltered) implements N
    *
    * @param above the rows that are needed of the node, or null
    */
-  static FirstRows below(LogicalPlan n, FirstRows above) {
-    if (n instanceof GlobalLimit limit) return ofLimit(limit.limitExpr());
+  static FirstRows below(LogicalPlan n, NeededRows above) {
     if (n instanceof Aggregate aggregate) return ofAggregate(aggregate);
-    if (above == null) return null;
-    // each partition has a limit of its own, so only one below a limit of all rows counts
-    if (n instanceof LocalLimit) return above.isOrdered() ? null : above;
-    if (n instanceof Offset offset) return above.isOrdered() ? null : above.after(offset);
-    if (n instanceof Sort sort) return above.isOrdered() ? null : above.sorted(sort);
-    if (!PlanNodes.passesConditions(n)) return null;
-    if (n instanceof Project project) return above.below(project);
-    return n instanceof Filter filter && above.isOrdered() ? above.below(filter) : null;
+    if (n instanceof Sort sort && above instanceof SomeRows some) return sorted(sort, some);
+    if (!(above instanceof FirstRows first) || !PlanNodes.passesConditions(n)) return null;
+    return n instanceof Project project ? first.below(project) : first.below((Filter) n);
   }
 
   @Override
@@ -72,7 +62,6 @@ record FirstRows(int limit, List<Order> orders, boolean isFiltered) implements N
 
   @Override
   public Map<String, Object> described(LogicalPlan leaf) {
-    if (!isOrdered()) return null;
     LeafColumns columns = LeafColumns.of(leaf);
     List<Map<String, Object>> list = new ArrayList<>();
     for (Order order : orders) {
@@ -92,39 +81,14 @@ record FirstRows(int limit, List<Order> orders, boolean isFiltered) implements N
     return result;
   }
 
-  private boolean isOrdered() {
-    return !orders.isEmpty();
-  }
-
-  private static FirstRows ofLimit(Expression limit) {
-    boolean isKnown =
-        limit instanceof Literal literal
-            && literal.value() instanceof Integer number
-            && number.intValue() > 0;
-    if (!isKnown) return null;
-    return new FirstRows((Integer) ((Literal) limit).value(), List.of(), false);
-  }
-
-  /**
-   * Return the rows that are needed below an offset: those of the limit and those that it drops.
-   */
-  private FirstRows after(Offset offset) {
-    boolean isKnown =
-        offset.offsetExpr() instanceof Literal literal && literal.value() instanceof Integer;
-    if (!isKnown) return null;
-    int dropped = (Integer) ((Literal) offset.offsetExpr()).value();
-    return dropped < 0 || limit > Integer.MAX_VALUE - dropped
-        ? null
-        : new FirstRows(limit + dropped, orders, isFiltered);
-  }
-
-  private FirstRows sorted(Sort sort) {
-    if (!sort.global()) return null;
+  /** Return the first rows of an order, of which a limit keeps some. */
+  private static FirstRows sorted(Sort sort, SomeRows above) {
+    if (!sort.global() || above.isFiltered()) return null;
     SortOrder first = Scala.list(sort.order()).get(0);
     boolean isDescending = first.direction() == Descending$.MODULE$;
     boolean nullsFirst = first.nullOrdering() == NullsFirst$.MODULE$;
-    Order order = new Order(first.child(), isDescending, nullsFirst, limit);
-    return new FirstRows(limit, List.of(order), false);
+    Order order = new Order(first.child(), isDescending, nullsFirst, above.limit());
+    return new FirstRows(List.of(order), false);
   }
 
   private static FirstRows ofAggregate(Aggregate aggregate) {
@@ -133,7 +97,7 @@ record FirstRows(int limit, List<Order> orders, boolean isFiltered) implements N
     for (NamedExpression e : Scala.list(aggregate.aggregateExpressions())) {
       if (!addOrders((Expression) e, orders)) return null;
     }
-    return orders.isEmpty() ? null : new FirstRows(1, orders, false);
+    return orders.isEmpty() ? null : new FirstRows(orders, false);
   }
 
   /** Add the orders of all aggregates in an expression. Return false for other than min and max. */
@@ -170,7 +134,7 @@ record FirstRows(int limit, List<Order> orders, boolean isFiltered) implements N
       }
       below.add(order.withKey(key));
     }
-    return new FirstRows(limit, below, isFiltered);
+    return new FirstRows(below, isFiltered);
   }
 
   /** Return the rows below a filter. One that only drops nulls of the only key is no condition. */
@@ -179,7 +143,7 @@ record FirstRows(int limit, List<Order> orders, boolean isFiltered) implements N
         orders.size() == 1
             && filter.condition() instanceof IsNotNull notNull
             && notNull.child().semanticEquals(orders.get(0).key);
-    if (!dropsNulls) return new FirstRows(limit, orders, true);
-    return new FirstRows(limit, List.of(orders.get(0).withoutNulls()), isFiltered);
+    if (!dropsNulls) return new FirstRows(orders, true);
+    return new FirstRows(List.of(orders.get(0).withoutNulls()), isFiltered);
   }
 }

@@ -7,15 +7,17 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
  * What the part of a plan above a node needs of the rows of the node, if it does not need all of
  * them.
  */
-sealed interface NeededRows permits FirstRows, DistinctKeys {
+sealed interface NeededRows permits FirstRows, DistinctKeys, SomeRows {
   /**
    * Return what is needed of the children of a node, or null if any row may be needed.
    *
    * @param above what is needed of the node, or null
    */
   static NeededRows below(LogicalPlan n, NeededRows above) {
-    NeededRows first = FirstRows.below(n, above instanceof FirstRows rows ? rows : null);
+    NeededRows first = FirstRows.below(n, above);
     if (first != null) return first;
+    NeededRows some = SomeRows.below(n, above instanceof SomeRows rows ? rows : null);
+    if (some != null) return some;
     return DistinctKeys.below(n, above instanceof DistinctKeys keys ? keys : null);
   }
 

@@ -84,13 +84,13 @@ class FirstRowsTest {
 
   /** Return what a plan needs of its leaf. */
   private Map<String, Object> needed(LogicalPlan plan) {
-    FirstRows rows = null;
+    NeededRows rows = null;
     LogicalPlan n = plan;
     while (!n.children().isEmpty()) {
-      rows = FirstRows.below(n, rows);
+      rows = NeededRows.below(n, rows);
       n = Scala.list(n.children()).get(0);
     }
-    return rows == null ? null : rows.described(n);
+    return rows instanceof FirstRows first ? first.described(n) : null;
   }
 
   // described() lists maps
