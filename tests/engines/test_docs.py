@@ -16,10 +16,12 @@ from lakesieve.tables.opening import open_table
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-def _example(page: str) -> str:
-    found = re.search(r"```python\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL)
-    assert found is not None
-    return found[1]
+def _examples(page: str) -> str:
+    """Return the examples of a page, one after the other."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    found = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert found
+    return "\n".join(found)
 
 
 @pytest.mark.parametrize("page", ["pyiceberg.md", "polars.md", "duckdb.md"])
@@ -29,7 +31,7 @@ def test_examples(
     capsys: pytest.CaptureFixture[str],
     page: str,
 ) -> None:
-    """The example of each page finds its row in one of many files."""
+    """The first example of each page finds its row in one of many files, and the others run."""
     properties = {"uri": f"sqlite:///{tmp_path}/c.db", "warehouse": str(tmp_path / "data")}
     catalog = SqlCatalog("shop", **properties)
     monkeypatch.setattr("pyiceberg.catalog.load_catalog", lambda _: catalog)
@@ -42,7 +44,7 @@ def test_examples(
     index_of(open_table(table), "customer", covers=lambda _: True)
 
     try:
-        exec(compile(_example(page), page, "exec"), {})
+        exec(compile(_examples(page), page, "exec"), {})
     finally:
         engine.disable()
 

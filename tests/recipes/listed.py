@@ -102,9 +102,14 @@ class ListedRows:
         self.schema = pa.schema({name: TYPES[kind] for name, kind in types.items()})
 
     def batches(
-        self, wanted: Expr | KeepTree, columns: Collection[str] | None = None
+        self,
+        wanted: Expr | KeepTree,
+        columns: Collection[str] | None = None,
+        *,
+        in_turn: bool = False,
     ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-        """Read the data files that can hold a row that is wanted."""
+        """Read the data files that can hold a row that is wanted, always in turn."""
+        del in_turn
         names = [name for name in self.schema.names if columns is None or name in columns]
         paths = self._table.live_files(self._version).column("path")
         pruned = self._pruner.of_table(self._table, self._table.columns(self._version), wanted)

@@ -41,9 +41,15 @@ class FileRows(ABC, Generic[_Reader]):
         self.schema = schema_of(self._fields)
 
     def batches(
-        self, wanted: Expr | KeepTree, columns: Collection[str] | None = None
+        self,
+        wanted: Expr | KeepTree,
+        columns: Collection[str] | None = None,
+        *,
+        in_turn: bool = False,
     ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         """Return the schema and the batches of rows, see :meth:`TableRows.batches`."""
+        # these files are always read in turn
+        del in_turn
         fields = [f for f in self._fields if columns is None or f.name in columns]
         if not fields:
             # a scan without columns still has rows

@@ -75,6 +75,11 @@ class IcebergFiles:
             tasks = [planned.task(self._metadata, self._filter) for planned in others]
             yield from self._cast(self._scan.to_record_batches(tasks))
 
+    def batches_in_turn(self) -> Iterator[pa.RecordBatch]:
+        """Read one file after the other, for a caller that may need few of them."""
+        for planned in self._files:
+            yield from self.batches_of(planned)
+
     def batches_of(self, planned: PlannedFile) -> Iterator[pa.RecordBatch]:
         """Read one file."""
         rows = None if planned.wanted is None else self._plain(planned)

@@ -67,13 +67,18 @@ class IcebergRows:
         self.schema: pa.Schema = schema_to_pyarrow(self._fields, include_field_ids=False)
 
     def batches(
-        self, wanted: Expr | KeepTree, columns: Collection[str] | None = None
+        self,
+        wanted: Expr | KeepTree,
+        columns: Collection[str] | None = None,
+        *,
+        in_turn: bool = False,
     ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         """Read the files that can hold a row for which a predicate is true.
 
         Args:
             wanted: The predicate, or a plan; rows for which it is not true may be among them.
             columns: Top-level columns that are needed; ``None`` is all.
+            in_turn: Whether a file is opened only after the rows of the file before it were taken.
 
         Returns:
             The columns, in the table's order, and their rows.
@@ -99,14 +104,14 @@ class IcebergRows:
                     kind=ErrorKind.UNSUPPORTED_TABLE,
                     hint="Use Spark, or choose other columns.",
                 )
-        return target, self._named(self._read(wanted, fields, target))
+        return target, self._named(self._read(wanted, fields, target, in_turn))
 
     def _named(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with named_errors(self._table.name):
             yield from batches
 
     def _read(
-        self, wanted: Expr | KeepTree, fields: Any, target: pa.Schema
+        self, wanted: Expr | KeepTree, fields: Any, target: pa.Schema, in_turn: bool
     ) -> Iterator[pa.RecordBatch]:
         if self._version.id is None:
             return
@@ -139,7 +144,7 @@ class IcebergRows:
             pruned=pruned,
         )
         if not compared:
-            yield from reading.batches()
+            yield from reading.batches_in_turn() if in_turn else reading.batches()
             return
         equality = EqualityDeletes()
         for planned in files:

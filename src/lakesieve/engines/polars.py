@@ -71,18 +71,20 @@ def scan_polars(
         needed = None if columns is None else {*columns}
         expression: Expr = Constant(value=True)
         if predicate is not None:
-            expression = from_polars(predicate.meta.serialize(format="json"), rows.schema)
+            if limit is None:
+                expression = from_polars(predicate.meta.serialize(format="json"), rows.schema)
             needed = None if needed is None else needed.union(predicate.meta.root_names())
         left = limit
-        for batch in rows.batches(expression, needed)[1]:
+        for batch in rows.batches(expression, needed, in_turn=limit is not None)[1]:
             frame = pl.DataFrame(pl.from_arrow(batch))
+            # the filter is above the limit, so it keeps some of the first rows of the table
+            if left is not None:
+                frame = frame.head(left)
+                left -= frame.height
             if predicate is not None:
                 frame = frame.filter(predicate)
             if columns is not None:
                 frame = frame.select(columns)
-            if left is not None:
-                frame = frame.head(left)
-                left -= frame.height
             yield frame
             if left == 0:
                 return

@@ -30,13 +30,18 @@ class TableRows(Protocol):
         """The schema with all columns."""
 
     def batches(
-        self, wanted: Expr | KeepTree, columns: Collection[str] | None = None
+        self,
+        wanted: Expr | KeepTree,
+        columns: Collection[str] | None = None,
+        *,
+        in_turn: bool = False,
     ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         """Return columns, and the rows of the files that can hold a row that is wanted.
 
         Rows for which the predicate is not true may be among them. Of a plan, the rows that it
         keeps are read.
-        ``columns`` are the top-level columns that are needed, ``None`` is all.
+        ``columns`` are the top-level columns that are needed, ``None`` is all. With ``in_turn``, a
+        data file is opened only after the rows of the file before it were taken.
         """
 
 
