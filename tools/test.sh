@@ -12,7 +12,7 @@ if [[ ${LAKESIEVE_DEPTH:-test} == soak ]]; then sessions+=(4.0 4.2 4.3 oldest); 
 if (($# > 0)); then sessions=("$@"); fi
 shopt -s extglob
 # so that the three of them take about as long, and the kinds of keys what is left of 3.5's turn
-kinds=(tests/spark/many_keys/ tests/spark/test_{distinct,order}.py)
+kinds=(tests/spark/many_keys/ tests/spark/test_{distinct,order,some_rows}.py)
 commands=(
   tests/spark/{advisor,commands,keys}/ tests/spark/test_{branches,build,contract,restarts}.py
 )

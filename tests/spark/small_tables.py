@@ -20,8 +20,10 @@ __all__ = [
     "COLUMNS",
     "COMPOSITE",
     "FORMATS",
+    "branches",
     "check_drawn_queries",
     "drawn_rows",
+    "steps_of",
 ]
 
 FORMATS = ["iceberg", "delta", "parquet"]
@@ -63,7 +65,7 @@ def drawn_rows(spark: SparkSession, drawn: random.Random, start: int, files: int
     return frame
 
 
-def _steps_of(
+def steps_of(
     spark: SparkSession, driver: OpenDriver, drawn: random.Random
 ) -> list[Callable[[], object]]:
     """Return changes of a table and of its indexes, one after the other."""
@@ -91,7 +93,7 @@ def _steps_of(
     return steps
 
 
-def _branches(spark: SparkSession, driver: OpenDriver) -> list[str]:
+def branches(spark: SparkSession, driver: OpenDriver) -> list[str]:
     """Return the branches of a table besides the main one, as SQL writes them."""
     if not isinstance(driver, IcebergDriver):
         return []
@@ -129,9 +131,9 @@ def check_drawn_queries(
         return found if in_order else sorted(found)
 
     used = False
-    for step in _steps_of(spark, driver, drawn):
+    for step in steps_of(spark, driver, drawn):
         step()
-        versions = [None, None, None, *driver.versions(), *_branches(spark, driver)]
+        versions = [None, None, None, *driver.versions(), *branches(spark, driver)]
         for _ in range(count):
             text = query(driver.relation(drawn.choice(versions)))
             if not used:
