@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pytest
 from tests.depth import depth
-from tests.spark.many_keys.words import drawn_text
+from tests.spark.many_keys.words import characters, check_letters, drawn_text
 
 import lakesieve as ls
 from lakesieve.sieve import LONGEST_WORD
@@ -173,3 +173,9 @@ def test_one_file_is_opened(folder: Path, wanted: Any) -> None:
 def test_what_the_index_cannot_answer(folder: Path, wanted: Any) -> None:
     """Other patterns, other columns and negations open every file."""
     assert len(ls.find_files(f"parquet:{folder}", wanted).paths) == _FILES
+
+
+def test_letters_in_polars() -> None:
+    """In the lower case of Polars, too, ASCII letters come from few characters."""
+    lowered = pl.Series(characters()).str.to_lowercase().to_list()
+    check_letters(characters(), lowered)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import random
-import re
-import string
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
 import pyarrow as pa
 import pytest
 from pyspark.errors import IllegalArgumentException
 from tests.depth import depth
 from tests.sieve.test_words import CASES
-from tests.spark.many_keys.words import drawn_regex, drawn_text, literal
+from tests.spark.many_keys.words import (
+    characters,
+    check_letters,
+    drawn_regex,
+    drawn_text,
+    literal,
+)
 
 import lakesieve as ls
 from lakesieve.errors import UnsupportedError
@@ -21,7 +24,6 @@ from lakesieve.predicate.regex_parts import patterns_of_regex
 from lakesieve.sieve import WordPart
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -45,48 +47,19 @@ def test_cases_of_the_rule(spark: SparkSession, tmp_path: Path) -> None:
     assert index.info().keys == len({word for words in CASES.values() for word in words})
 
 
-_ASCII = "".join(map(chr, range(128)))
-
-
-_HAS_ASCII = re.compile(r"[\x00-\x7f]")
-
-
-def _check_letters(characters: Sequence[str], lowered: Sequence[str]) -> None:
-    """Check what the search for words in lower case takes for granted of each character."""
-    for character, lower in zip(characters, lowered, strict=True):
-        if not _HAS_ASCII.search(lower) and character not in _ASCII:
-            continue
-        ascii_part = "".join(symbol for symbol in lower if symbol in _ASCII)
-        if character in _ASCII:
-            # in Turkish, the lower case of I is no ASCII letter
-            assert ascii_part in {character.lower(), ""}, character
-            assert ascii_part or character == "I", character
-            continue
-        found = WordPart(text=ascii_part.encode(), at_start=True, is_folded=True)
-        assert all(symbol in string.ascii_lowercase for symbol in ascii_part), character
-        assert len(ascii_part) == 1, character
-        assert lower.startswith(ascii_part), character
-        assert found.are_in(pa.array([character.encode()], pa.binary()))[0].as_py(), character
-
-
-def _characters() -> list[str]:
-    codes = (code for code in range(0x110000) if not 0xD800 <= code < 0xE000)
-    return [chr(code) for code in codes if chr(code) not in "\r\n"]
-
-
 def test_letters_that_become_ascii(spark: SparkSession) -> None:
     """In Spark's lower case, ASCII letters come from few characters, and no separator appears."""
-    characters = _characters()
-    table = spark.createDataFrame([("\n".join(characters),)], "c STRING")
+    every = characters()
+    table = spark.createDataFrame([("\n".join(every),)], "c STRING")
     (row,) = table.selectExpr("lower(c) AS c").collect()
-    _check_letters(characters, row.c.split("\n"))
+    check_letters(every, row.c.split("\n"))
 
 
 @pytest.mark.parametrize("language", ["", "tr", "az", "lt"])
 def test_letters_in_other_languages(spark: SparkSession, language: str) -> None:
     """The same holds in the lower case of Java and ICU in each language with rules of its own."""
     jvm: Any = spark._jvm
-    text = "\n".join([*_characters(), "I\u0307x"])
+    text = "\n".join([*characters(), "I\u0307x"])
     locale = jvm.java.util.Locale(language)
     lowered = [jvm.org.apache.commons.lang3.StringUtils.lowerCase(text, locale)]
     if not spark.version.startswith("3."):
@@ -95,16 +68,10 @@ def test_letters_in_other_languages(spark: SparkSession, language: str) -> None:
     part = WordPart(text=b"ix", is_folded=True)
     for lower in lowered:
         *letters, dotted = lower.split("\n")
-        _check_letters(_characters(), letters)
+        check_letters(characters(), letters)
         # Turkish drops the dot behind the letter
         found = part.are_in(pa.array(["I\u0307x".encode()], pa.binary()))
         assert found[0].as_py() or "ix" not in dotted
-
-
-def test_letters_in_polars() -> None:
-    """The same holds in the lower case of Polars."""
-    lowered = pl.Series(_characters()).str.to_lowercase().to_list()
-    _check_letters(_characters(), lowered)
 
 
 def _has(pattern: TextPattern, text: str) -> bool:

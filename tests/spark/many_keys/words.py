@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import re
+import string
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from tests.spark.many_keys.key_kind import DrawnTable, FileTable, KeyKind, SmallTable
+
+from lakesieve.sieve import WordPart
 
 if TYPE_CHECKING:
     import random
@@ -226,3 +230,33 @@ WORDS = KeyKind(
     files=_FILES,
     small=_SMALL,
 )
+
+
+_ASCII = "".join(map(chr, range(128)))
+
+
+_HAS_ASCII = re.compile(r"[\x00-\x7f]")
+
+
+def check_letters(characters: Sequence[str], lowered: Sequence[str]) -> None:
+    """Check what the search for words in lower case takes for granted of each character."""
+    for character, lower in zip(characters, lowered, strict=True):
+        if not _HAS_ASCII.search(lower) and character not in _ASCII:
+            continue
+        ascii_part = "".join(symbol for symbol in lower if symbol in _ASCII)
+        if character in _ASCII:
+            # in Turkish, the lower case of I is no ASCII letter
+            assert ascii_part in {character.lower(), ""}, character
+            assert ascii_part or character == "I", character
+            continue
+        found = WordPart(text=ascii_part.encode(), at_start=True, is_folded=True)
+        assert all(symbol in string.ascii_lowercase for symbol in ascii_part), character
+        assert len(ascii_part) == 1, character
+        assert lower.startswith(ascii_part), character
+        assert found.are_in(pa.array([character.encode()], pa.binary()))[0].as_py(), character
+
+
+def characters() -> list[str]:
+    """Every character but line breaks and halves of surrogate pairs."""
+    codes = (code for code in range(0x110000) if not 0xD800 <= code < 0xE000)
+    return [chr(code) for code in codes if chr(code) not in "\r\n"]
