@@ -123,7 +123,7 @@ def test_the_engine_is_asked_which_files_count(tmp_path: Path) -> None:
 
     ((catalogue, _),) = asked["scans"][0]["live"][0]
     answer = _answer(planner, table, {"limit": 1, "live": {catalogue: "AA=="}})
-    assert codes(answer)[0][0] == "limit-not-used"
+    assert "enough-rows" not in codes(answer)[0]
     assert "live" not in answer["scans"][0]
 
 
@@ -131,7 +131,7 @@ def test_the_engine_is_not_asked_in_vain(tmp_path: Path) -> None:
     """If no answer could leave out a file, the planner does not ask back."""
     answer = _answer(Planner(), local_index(tmp_path), {"limit": 10_000})
 
-    assert codes(answer)[0][0] == "limit-not-used"
+    assert "enough-rows" not in codes(answer)[0]
     assert "live" not in answer["scans"][0]
 
 

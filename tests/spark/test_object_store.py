@@ -9,6 +9,7 @@ from tests.storage.s3_servers import BUCKET, SERVERS, hadoop_settings
 
 import lakesieve as ls
 from lakesieve.errors import NotFoundError, UnsupportedError
+from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.tables.hadoop import storage_options
 from lakesieve.storage import open_storage
 
@@ -88,6 +89,7 @@ def test_keys_that_have_changed_are_read_again(spark: SparkSession) -> None:
     """If the store refuses the old keys, the session's new keys are used."""
     spark.conf.set("fs.s3a.access.key", "first")
     options = storage_options(spark)
+    assert options("s3a://b/x")["access_key_id"] == "first"
     spark.conf.set("fs.s3a.access.key", "second")
 
     assert options("s3a://b/x")["access_key_id"] == "first"
@@ -98,10 +100,10 @@ def test_keys_that_have_changed_are_read_again(spark: SparkSession) -> None:
 def test_places_that_a_session_trusts(spark: SparkSession) -> None:
     """The session's list of trusted places is passed to every storage."""
     spark.conf.set("spark.lakesieve.trusted.roots", "s3://other/indexes")
-    options = storage_options(spark)
+    known = storage_options(spark)("s3a://b/wh")
     spark.conf.unset("spark.lakesieve.trusted.roots")
 
-    storage = open_storage("s3a://b/wh/db/t/_lakesieve/x", options("s3a://b/wh"))
+    storage = open_storage("s3a://b/wh/db/t/_lakesieve/x", known)
     assert storage.at("s3://other/indexes/y").location == "s3://other/indexes/y"
     with pytest.raises(UnsupportedError, match="trusted"):
         storage.at("s3://other/y")
@@ -121,6 +123,9 @@ def test_queries_take_up_new_keys(spark: SparkSession, table: str) -> None:
     # as if the first keys had expired between the two
     spark.conf.set("fs.s3a.access.key", "expired")
     ls.enable(spark, locations=[location])
+    known = installed_rule(spark).planner.options
+    assert known is not None
+    assert known(location)["access_key_id"] == "expired"
     spark.conf.set("fs.s3a.access.key", settings["fs.s3a.access.key"])
 
     assert spark.table(table).where("id = 5").count() == 1

@@ -52,7 +52,6 @@ class ReasonCode(StrEnum):
     DISTINCT_KEYS = "distinct-keys"
     DISTINCT_NOT_USED = "distinct-not-used"
     ENOUGH_ROWS = "enough-rows"
-    LIMIT_NOT_USED = "limit-not-used"
     REFRESH_FAILED = "refresh-failed"
     INTERNAL_ERROR = "internal-error"
 
@@ -198,13 +197,6 @@ _WORDS: dict[ReasonCode, tuple[str, str]] = {
     ReasonCode.ENOUGH_ROWS: (
         "data files were left out, because other data files surely have enough rows",
         "",
-    ),
-    ReasonCode.LIMIT_NOT_USED: (
-        "the limit leaves out no data files",
-        (
-            "Nothing to do: the answer is right. It helps if an index knows for certain which rows "
-            "fulfil the condition."
-        ),
     ),
     ReasonCode.REFRESH_FAILED: (
         "the rows are committed, but the index was not refreshed",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lakesieve.index.first_rows import FILTERED, ordered_index
+from lakesieve.index.first_rows import ordered_index
 from lakesieve.index.needed_rows import NeededRows, counted_files
 from lakesieve.index.reasons import READ_FAILURES, Reason, ReasonCode, broken_index
 from lakesieve.index.row_ranges import Candidates
@@ -62,12 +62,12 @@ class SomeRows:
         """
         rows = exact_values(bind(condition, column_types(columns), strict=False))
         if not rows:
-            return self._not_used(FILTERED)
+            return NeededRows()
         paths = [path for path, column in columns.items() if column.field_id in rows]
         found = (ordered_index(path, columns, rows, indexes, table_uuid) for path in paths)
         usable = [ordered for ordered in found if ordered is not None and _is_quick(ordered)]
         if not usable:
-            return self._not_used("no index tells which rows fulfil the condition")
+            return NeededRows()
         broken: list[Reason] = []
         for ordered in sorted(usable, key=lambda one: (len(one.others), one.stem is not None)):
             try:
@@ -82,9 +82,8 @@ class SomeRows:
                 return NeededRows(asks=(ordered.index,))
             reason = Reason(code=ReasonCode.ENOUGH_ROWS, detail=f"LIMIT {self.limit}")
             return NeededRows(index=ordered.index, candidates=candidates, reasons=(reason,))
-        if broken:
-            return NeededRows(reasons=tuple(broken))
-        return self._not_used("too few rows are known for certain")
+        # DataFrame.show() sets a limit, too: a reason for each would be noise
+        return NeededRows(reasons=tuple(broken))
 
     def _enough(self, ordered: OrderedIndex) -> Candidates | None:
         """Return files and rows with enough rows by one index, see :func:`_enough_rows`."""
@@ -93,10 +92,6 @@ class SomeRows:
         if self.live is not None:
             complete = counted_files(ordered.index, self.live)
         return _enough_rows(ordered, ordered.surely_fulfilled(complete), self.limit)
-
-    def _not_used(self, why: str) -> NeededRows:
-        detail = f"LIMIT {self.limit}, as {why}"
-        return NeededRows(reasons=(Reason(code=ReasonCode.LIMIT_NOT_USED, detail=detail),))
 
 
 def _is_small(index: OpenedIndex) -> bool:
