@@ -46,16 +46,25 @@ def main(folder: str, settings: str) -> None:
     conf = SETTINGS | json.loads(settings)
     spark = ls.local_session(f"{folder}/warehouse", formats=["iceberg"], conf=conf)
     write(spark, "iceberg", folder)
+    if EXTENSION in spark.conf.get("spark.sql.extensions"):
+        # before Python takes part
+        query(spark, "iceberg", folder)
+        _versions(spark)
     ls.enable(spark)
     read = files_of_a_point(spark, "iceberg", folder)
-    version = "reflect('lakesieve.LakesieveExtensions', 'version') AS version"
-    tasks = spark.range(0, 8, 1, 4).selectExpr(version, "id").collect()
+    versions = _versions(spark)
     later = _read_later(spark.newSession(), folder)
-    jar = own_class(spark, "check.SparkCheck").jar()
-    versions = sorted({row["version"] for row in tasks})
+    jar = own_class(spark, "spark.OwnJar").path()
     found = {"jar": jar, "versions": versions, "read": read, "later": later}
     sys.stdout.write(f"{json.dumps(found)}\n")
     spark.stop()
+
+
+def _versions(spark: Any) -> list[str]:
+    """Return the versions of lakesieve that tasks find. A task without the classes fails."""
+    version = "reflect('lakesieve.LakesieveExtensions', 'version') AS version"
+    tasks = spark.range(0, 8, 1, 4).selectExpr(version, "id").collect()
+    return sorted({row["version"] for row in tasks})
 
 
 def _read_later(session: Any, folder: str) -> list[Any]:

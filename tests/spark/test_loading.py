@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.spark.extension.kit import settings_of
 from tests.spark.loading import loaded_with, run_with
 
 import lakesieve as ls
@@ -29,7 +31,7 @@ EXTENSIONS = (
 
 def test_a_thread_with_a_class_loader_of_its_own(spark: SparkSession) -> None:
     """A thread whose class loader is below that of the session has the same classes."""
-    in_session = own_class(spark, "check.SparkCheck").jar()
+    in_session = own_class(spark, "spark.OwnJar").path()
 
     def in_thread() -> tuple[str, bool]:
         thread = java_class(spark, "java.lang.Thread").currentThread()
@@ -39,7 +41,7 @@ def test_a_thread_with_a_class_loader_of_its_own(spark: SparkSession) -> None:
         try:
             ls.enable(spark)
             ls.disable(spark)
-            return own_class(spark, "check.SparkCheck").jar(), True
+            return own_class(spark, "spark.OwnJar").path(), True
         finally:
             thread.setContextClassLoader(before)
 
@@ -67,6 +69,23 @@ def test_a_jar_in_the_settings(tmp_path: Path) -> None:
 
     later = ["1/4", 0]
     assert found == {"jar": str(jar), "versions": [ls.__version__], "read": "1/4", "later": later}
+
+
+@pytest.mark.soak
+def test_a_jar_for_the_driver_alone(spark: SparkSession, tmp_path: Path) -> None:
+    """The session extension sends its jar to the executors, too."""
+    jar = tmp_path / "lakesieve-spark.jar"
+    write_jar(jar)
+    formats = settings_of(spark, jar)["spark.driver.extraClassPath"]
+    settings = {
+        "spark.master": "local-cluster[1,1,1024]",
+        "spark.driver.extraClassPath": os.pathsep.join([str(jar), formats]),
+        "spark.sql.extensions": EXTENSIONS,
+    }
+
+    found = loaded_with(tmp_path, settings)
+
+    assert (found["jar"], found["versions"]) == (str(jar), [ls.__version__])
 
 
 @pytest.mark.soak

@@ -16,7 +16,7 @@ from lakesieve.spark.deletes.read import join_scan, joins_deletes
 from lakesieve.spark.deletes.status import ROOM, executor
 from lakesieve.spark.rule.suitability import problem_of
 from lakesieve.spark.versions.callbacks import Callback, hear_callbacks, key_of_session
-from lakesieve.spark.versions.jar import own_class, send_to_executors
+from lakesieve.spark.versions.jar import own_class
 from lakesieve.spark.versions.spark_versions import SPARK_VERSIONS
 
 if TYPE_CHECKING:
@@ -204,7 +204,6 @@ _RULES = SessionRules()
 
 def _made(spark: SparkSession) -> InstalledRule:
     hear_callbacks(spark)
-    send_to_executors(spark)
     planner = Planner()
     answer, join = Callback(planner.answer), Callback(partial(_joined, spark))
     joins = _delete_joins(spark, join)

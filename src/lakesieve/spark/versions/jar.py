@@ -28,8 +28,6 @@ _LOADERS = frozenset(
 _LOCK = threading.Lock()
 # JVMs that have the jar, by their py4j gateway
 _LOADED: WeakSet[Any] = WeakSet()
-# applications whose executors have the jar
-_SENT: set[str] = set()
 
 
 def jar_of(version: SparkVersion) -> Path:
@@ -55,20 +53,6 @@ def own_class(spark: SparkSession, name: str) -> Any:
             _load(spark, spark_version_of(spark.version))
             _LOADED.add(spark.sparkContext._gateway)
     return java_class(spark, f"lakesieve.{name}")
-
-
-def send_to_executors(spark: SparkSession) -> None:
-    """Send the jar to the executors of the application."""
-    context: Any = spark.sparkContext
-    # executors of a local session run in the driver's JVM
-    if context._jsc.sc().isLocal():
-        return
-    # send the jar that the driver uses, because Spark sends only one file of each name
-    jar = own_class(spark, "check.SparkCheck").jar()
-    with _LOCK:
-        if context.applicationId not in _SENT:
-            context._jsc.addJar(jar)
-            _SENT.add(context.applicationId)
 
 
 def _load(spark: SparkSession, version: SparkVersion) -> None:

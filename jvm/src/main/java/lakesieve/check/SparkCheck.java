@@ -2,10 +2,8 @@ package lakesieve.check;
 
 import java.io.IOException;
 import java.io.InputStream;
-import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.security.CodeSource;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -15,6 +13,7 @@ import java.util.zip.ZipEntry;
 import java.util.zip.ZipInputStream;
 import lakesieve.rule.Adapters;
 import lakesieve.rule.ScanReport;
+import lakesieve.spark.OwnJar;
 import org.apache.spark.sql.SparkSession;
 
 /** Checks whether lakesieve works on a version of Spark that was not tested. */
@@ -55,14 +54,6 @@ public final class SparkCheck {
     return !isDone || problem == null ? "[]" : ScanReport.withoutScan("spark-unsuited", problem);
   }
 
-  /** The jar that holds the classes of lakesieve in this JVM. */
-  public static String jar() {
-    CodeSource source = SparkCheck.class.getProtectionDomain().getCodeSource();
-    if (source == null)
-      throw new IllegalStateException("lakesieve's classes do not come from a jar");
-    return Path.of(URI.create(source.getLocation().toString())).toString();
-  }
-
   private static List<String> missing() throws IOException {
     ClassLoader loader = SparkCheck.class.getClassLoader();
     List<String> absent = Adapters.packagesOfAbsentFormats();
@@ -72,7 +63,7 @@ public final class SparkCheck {
 
   private static Map<String, byte[]> ownClasses() throws IOException {
     Map<String, byte[]> classes = new TreeMap<>();
-    try (InputStream file = Files.newInputStream(Path.of(jar()));
+    try (InputStream file = Files.newInputStream(Path.of(OwnJar.path()));
         ZipInputStream entries = new ZipInputStream(file)) {
       for (ZipEntry e = entries.getNextEntry(); e != null; e = entries.getNextEntry()) {
         String name = e.getName();
@@ -81,7 +72,7 @@ public final class SparkCheck {
         classes.put(type, entries.readAllBytes());
       }
     }
-    if (classes.isEmpty()) throw new IOException("no classes of lakesieve in " + jar());
+    if (classes.isEmpty()) throw new IOException("no classes of lakesieve in " + OwnJar.path());
     return classes;
   }
 

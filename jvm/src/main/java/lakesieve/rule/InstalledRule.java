@@ -10,6 +10,7 @@ import lakesieve.deletes.ScanJoins;
 import lakesieve.rows.RowRangeStrategy;
 import lakesieve.spark.ClassicSessions;
 import lakesieve.spark.FirstPlan;
+import lakesieve.spark.OwnJar;
 import lakesieve.spark.Scala;
 import org.apache.spark.sql.ExperimentalMethods;
 import org.apache.spark.sql.SparkSession;
@@ -38,6 +39,7 @@ public final class InstalledRule {
    */
   public InstalledRule(SparkSession session, Function<String, String> planner, ScanJoins joins) {
     this.session = session;
+    OwnJar.sendToExecutors(session);
     List<ScanAdapter> adapters = Adapters.available();
     this.rule = new PruningRule(planner, adapters, joins);
     for (ScanAdapter adapter : adapters) adapter.install(session, rule);
