@@ -46,7 +46,7 @@ def main(folder: str, settings: str) -> None:
     conf = SETTINGS | json.loads(settings)
     spark = ls.local_session(f"{folder}/warehouse", formats=["iceberg"], conf=conf)
     write(spark, "iceberg", folder)
-    if EXTENSION in spark.conf.get("spark.sql.extensions"):
+    if EXTENSION in (spark.conf.get("spark.sql.extensions") or ""):
         # before Python takes part
         query(spark, "iceberg", folder)
         _versions(spark)
