@@ -12,13 +12,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from tests.kit.building import build_index
 
+from lakesieve.tables.opening import open_table
+
 if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
 
     from lakesieve.tables import TableReader
 
-__all__ = ["COLUMNS", "index_of", "indexes_with_gaps", "rows"]
+__all__ = ["COLUMNS", "drawn_table", "index_of", "indexes_with_gaps", "rows", "rows_by_file"]
 
 COLUMNS: dict[str, pa.DataType] = {
     "id": pa.int64(),
@@ -121,3 +124,38 @@ def indexes_with_gaps(
         index_of(
             table, column, covers=partial(operator.ne, uncovered), rows_per_block=rows_per_block
         )
+
+
+def drawn_table(
+    folder: Path,
+    drawn: random.Random,
+    indexes: Iterable[Sequence[str]],
+    *,
+    files: int,
+    sizes: Sequence[int],
+    rows_per_block: int,
+) -> TableReader:
+    """Write a folder of drawn rows, with indexes each of which lacks one file.
+
+    Args:
+        folder: The folder.
+        drawn: Draws rows, and the files that are not indexed.
+        indexes: The columns of each index.
+        files: Number of data files.
+        sizes: Numbers of rows, one of which is drawn for each file.
+        rows_per_block: Rows of a block; 0 for whole data files.
+    """
+    for number in range(files):
+        pq.write_table(rows(drawn, drawn.choice(sizes)), folder / f"{number}.parquet")
+    made = open_table(f"parquet:{folder}")
+    indexes_with_gaps(made, indexes, drawn, rows_per_block=rows_per_block)
+    return made
+
+
+def rows_by_file(table: TableReader) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows of each live file of a folder, by its path."""
+    paths = table.live_files(table.version()).column("path").to_pylist()
+    return {
+        path: pq.read_table(path.removeprefix("file:").partition("#")[0]).to_pylist()
+        for path in paths
+    }

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 from tests.kit.key_table import KeyTable
 from tests.kit.strategies import key_columns
 
+from lakesieve.index import OpenedIndex
+from lakesieve.index.access import without_engine
 from lakesieve.sieve import KINDS, KeyType
+from lakesieve.store import IndexStore
 from lakesieve.tables import Column
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 INTEGERS = KeyType(kind="integer")
 
@@ -95,3 +103,23 @@ def drawn_life(
     some = st.lists(st.sampled_from(paths), unique=True)
     table.versions += data.draw(st.lists(some, max_size=3))
     return DrawnLife(table=table, key_type=key_type, uncovered=uncovered)
+
+
+def opened_with(table: KeyTable, complete: Collection[str]) -> tuple[OpenedIndex, dict[str, bytes]]:
+    """Return the index of a table, and which of its files a scan returns as a whole.
+
+    The files are bits by catalogue, as an engine tells them. A file in several catalogues counts in
+    the first of them.
+    """
+    access = without_engine()
+    store = IndexStore(access.index_storage(table, "k", None))
+    opened = OpenedIndex(store, store.snapshot())
+    live = {}
+    left = set(complete)
+    first = 0
+    for name, files in opened.files():
+        paths = opened.paths().slice(first, files).to_pylist()
+        live[name] = np.packbits([path in left for path in paths], bitorder="little").tobytes()
+        left -= set(paths)
+        first += files
+    return opened, live

@@ -9,13 +9,11 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.depth import depth
-from tests.index.drawn_keys import INTEGERS, drawn_life, table_of
+from tests.index.drawn_keys import INTEGERS, drawn_life, opened_with, table_of
 
-from lakesieve.index import DistinctKeys, NeededRows, OpenedIndex, ReasonCode, plan
-from lakesieve.index.access import without_engine
+from lakesieve.index import DistinctKeys, NeededRows, ReasonCode, plan
 from lakesieve.predicate.expression import And
 from lakesieve.sieve import encode_keys
-from lakesieve.store import IndexStore
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -31,17 +29,7 @@ ANY_ROW: Expr = And(args=())
 
 def _needed(table: KeyTable, complete: Collection[str]) -> tuple[NeededRows, KeepTree]:
     """Return what is enough if a scan returns all rows of some files, and the plan of the scan."""
-    access = without_engine()
-    store = IndexStore(access.index_storage(table, "k", None))
-    opened = OpenedIndex(store, store.snapshot())
-    live = {}
-    left = set(complete)
-    first = 0
-    for name, files in opened.files():
-        paths = opened.paths().slice(first, files).to_pylist()
-        live[name] = np.packbits([path in left for path in paths], bitorder="little").tobytes()
-        left -= set(paths)
-        first += files
+    opened, live = opened_with(table, complete)
     columns = table.columns(table.version())
     keys = DistinctKeys(paths=(("k",),), live=live)
     needed = keys.needed(columns, ANY_ROW, [opened], table.uuid)

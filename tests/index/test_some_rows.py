@@ -10,21 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.depth import depth
-from tests.index.drawn_keys import INTEGERS, drawn_life, table_of
+from tests.index.drawn_keys import INTEGERS, drawn_life, opened_with, table_of
 
 from lakesieve.index import (
     NeededRows,
-    OpenedIndex,
     ReasonCode,
     SomeRows,
     column_types,
     plan,
 )
-from lakesieve.index.access import without_engine
 from lakesieve.predicate import bind, exact_values
 from lakesieve.predicate.parse import parse_sql
 from lakesieve.sieve import encode_keys
-from lakesieve.store import IndexStore
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -40,17 +37,7 @@ def _needed(
     table: KeyTable, condition: str, limit: int, complete: Collection[str]
 ) -> tuple[NeededRows, KeepTree]:
     """Return what is enough if a scan returns all rows of some files, and the plan of the scan."""
-    access = without_engine()
-    store = IndexStore(access.index_storage(table, "k", None))
-    opened = OpenedIndex(store, store.snapshot())
-    live = {}
-    left = set(complete)
-    first = 0
-    for name, files in opened.files():
-        paths = opened.paths().slice(first, files).to_pylist()
-        live[name] = np.packbits([path in left for path in paths], bitorder="little").tobytes()
-        left -= set(paths)
-        first += files
+    opened, live = opened_with(table, complete)
     columns = table.columns(table.version())
     expression = parse_sql(condition)
     needed = SomeRows(limit=limit).needed(columns, expression, [opened], table.uuid)
@@ -159,7 +146,7 @@ def test_few_files_are_read(condition: str, limit: int, files: int) -> None:
 
 
 def test_more_keys_than_are_kept() -> None:
-    """If a segment has all integers between its bounds, each of them is a key for certain."""
+    """If a segment has as many keys as integers between its bounds, each integer is a key."""
     table = _of([[*range(1000)] for _ in range(9)])
 
     _, tree = _needed(table, "k = 700", 2, table.versions[0])

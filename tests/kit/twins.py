@@ -241,7 +241,7 @@ def _end(code: Code | None) -> tuple[bool, bytes]:
 
 
 def _wide(code: Code) -> bytes:
-    """The code as bytes that compare with those of decimals of many digits."""
+    """Return a code as bytes, as decimals of many digits have them."""
     return code if isinstance(code, bytes) else (code + 2**127).to_bytes(16, "big")
 
 

@@ -7,10 +7,9 @@ import json
 import random
 from typing import TYPE_CHECKING, Any
 
-import pyarrow.parquet as pq
 import pytest
 from tests.depth import depth
-from tests.engines.tables import indexes_with_gaps, rows
+from tests.engines.tables import drawn_table, rows_by_file
 from tests.index.test_waiting import local_index
 from tests.planner.conditions import compared_with, order_of, truth
 from tests.planner.engine import Engine, codes, request, scan_of
@@ -18,7 +17,6 @@ from tests.planner.scans import scan_at
 from tests.store.samples import data_files
 
 from lakesieve.planner import Planner
-from lakesieve.tables.opening import open_table
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -55,11 +53,9 @@ def table(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     """A table of drawn rows, with indexes of data files or row blocks that cover most files."""
     drawn = random.Random(f"distinct {request.param}")
     folder = tmp_path_factory.mktemp("distinct")
-    for number in range(FILES):
-        pq.write_table(rows(drawn, drawn.choice([1, 40, 200])), folder / f"{number}.parquet")
-    made = open_table(f"parquet:{folder}")
-    indexes_with_gaps(made, INDEXES, drawn, rows_per_block=request.param)
-    return made
+    return drawn_table(
+        folder, drawn, INDEXES, files=FILES, sizes=(1, 40, 200), rows_per_block=request.param
+    )
 
 
 def _condition(drawn: random.Random, names: Iterable[str], held: list[Row]) -> dict[str, Any]:
@@ -87,11 +83,8 @@ def test_every_key_is_kept(table: TableReader) -> None:
     """Whatever the columns, the condition and the deletes, each key is in a file that is kept."""
     drawn = random.Random("distinct keys")
     engine = Engine(Planner().answer)
-    paths = table.live_files(table.version()).column("path").to_pylist()
-    held = {
-        path: pq.read_table(path.removeprefix("file:").partition("#")[0]).to_pylist()
-        for path in paths
-    }
+    held = rows_by_file(table)
+    paths = list(held)
     every = [row for rows_of_file in held.values() for row in rows_of_file]
     fewer = 0
     for number in range(QUERIES):

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from tests.depth import depth
-from tests.engines.tables import COLUMNS, indexes_with_gaps, rows
+from tests.engines.tables import COLUMNS, indexes_with_gaps, rows, rows_by_file
 from tests.planner.conditions import drawn_condition, drawn_keys, truth
 from tests.planner.engine import Engine, frame, scan_of, single
 
@@ -102,11 +102,8 @@ def over_pipes() -> Iterator[Engine]:
 
 def _check(table: TableReader, engine: Engine, drawn: random.Random, count: int) -> int:
     """Compare answers with all rows; how many files were left out."""
-    paths = table.live_files(table.version()).column("path").to_pylist()
-    held = {
-        path: pq.read_table(path.removeprefix("file:").partition("#")[0]).to_pylist()
-        for path in paths
-    }
+    held = rows_by_file(table)
+    paths = list(held)
     left_out = 0
     for number in range(count):
         condition = drawn_condition(drawn)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.depth import depth
-from tests.engines.tables import COLUMNS, indexes_with_gaps, rows
+from tests.engines.tables import COLUMNS, indexes_with_gaps, rows, rows_by_file
 from tests.planner.conditions import compared_with, drawn_condition, order_of, truth
 from tests.planner.engine import Engine, scan_of
 
@@ -115,11 +115,8 @@ def test_files_of_the_first_rows_are_kept(table: TableReader) -> None:
     """Whatever the condition, the order and the deletes, no file with a first row is left out."""
     drawn = random.Random("orders with conditions")
     engine = Engine(Planner().answer)
-    paths = table.live_files(table.version()).column("path").to_pylist()
-    held = {
-        path: pq.read_table(path.removeprefix("file:").partition("#")[0]).to_pylist()
-        for path in paths
-    }
+    held = rows_by_file(table)
+    paths = list(held)
     every = [row for rows_of_file in held.values() for row in rows_of_file]
     used = fewer = 0
     for number in range(ORDERS):

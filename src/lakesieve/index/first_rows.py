@@ -110,7 +110,7 @@ class OrderedIndex:
         return code
 
     def whole_files(self) -> np.ndarray:
-        """Return the files of which every row surely has one of the keys, as far as it is known."""
+        """Return files in which every row surely has one of the keys, perhaps not all of them."""
         if self.stem is None:
             return _all_inside(self.index, self.values)
         whole = np.zeros(len(self.index.records()), bool)

@@ -35,7 +35,7 @@ def storage_options(
 
 
 class _LaterSettings(Mapping[str, str]):
-    """Settings that are read when one of them is needed.
+    """The settings of a session. The session is asked when the first setting is needed.
 
     A session that has run nothing takes a third of a second to tell its settings.
     """

@@ -102,7 +102,7 @@ public final class InstalledRule {
     if (decided != null) decided.placeNow(decided.isPresent, decided.leavesOthers);
   }
 
-  /** Forget what was decided for a session. */
+  /** Forget where the rule of a session was placed, because its Python process has ended. */
   public static void forget(SparkSession session) {
     synchronized (DECIDED) {
       DECIDED.remove(session);

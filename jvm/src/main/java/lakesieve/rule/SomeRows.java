@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Offset;
 
 /**
- * Any rows of a node, but only so many of them: those of {@code LIMIT} without an order.
+ * A number of rows of a node, whichever they are. {@code LIMIT} without an order needs them.
  *
  * <p>Without a condition, Spark itself stops after the first files.
  *
@@ -50,7 +50,7 @@ record SomeRows(int limit, boolean isFiltered) implements NeededRows {
     return rows == null || rows == 0 ? null : new SomeRows(rows, false);
   }
 
-  /** Return the rows below the limit of each partition. One partition may have all of them. */
+  /** Return the rows that are needed below a limit of each partition. One may have them all. */
   private SomeRows in(LocalLimit local) {
     Integer rows = count(local.limitExpr());
     return rows == null || rows < limit ? null : this;
