@@ -10,11 +10,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pyarrow.dataset import dataset
+
 from lakesieve.errors import ErrorKind, LakesieveError, SetupError, not_installed
 from lakesieve.spark.versions.spark_versions import by_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from datetime import date
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -123,26 +126,31 @@ def generate(target: Path, scale: float, *, part: tuple[int, int] | None = None)
 def _load(spark: SparkSession, source: Path, files: int) -> None:
     spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.tpch")
     spark.sql(f"DROP TABLE IF EXISTS {TABLE} PURGE")
-    arrived = in_order_of_arrival(spark.read.parquet(str(source)), files)
+    arrived = in_order_of_arrival(spark.read.parquet(str(source)), files, *_receipt_dates(source))
     writer = arrived.writeTo(TABLE).using("iceberg")
     # each task holds the rows of one file already; Iceberg does not have to shuffle again
     writer.tableProperty("write.distribution-mode", "none").create()
 
 
-def in_order_of_arrival(lineitem: DataFrame, files: int) -> DataFrame:
+def _receipt_dates(source: Path) -> tuple[date, date]:
+    """Return the first and the last receipt date, which the files' footers hold."""
+    groups = [group for file in dataset(source).get_fragments() for group in file.row_groups]
+    dates = [group.statistics["l_receiptdate"] for group in groups]
+    return min(each["min"] for each in dates), max(each["max"] for each in dates)
+
+
+def in_order_of_arrival(lineitem: DataFrame, files: int, first: date, last: date) -> DataFrame:
     """Spread rows over partitions, one for each file to write, by the instant they arrived.
 
-    A row arrives some time during its receipt date, about 2 % of them up to a year late. The
-    instants are drawn from a hash of the row's identity: every run writes the same files.
+    ``first`` and ``last`` are the first and the last receipt date. A row arrives some time during
+    its receipt date, about 2 % of the rows up to a year late. The instants are drawn from a hash of
+    the row's identity: every run writes the same files.
     """
-    first, last = lineitem.selectExpr(
-        "min(unix_date(l_receiptdate))", "max(unix_date(l_receiptdate))"
-    ).collect()[0]
     identity = "xxhash64(l_orderkey, l_linenumber)"
     time_of_day = f"pmod({identity}, 1000000) / 1000000.0D"
     delay = f"IF(pmod({identity} DIV 1000000, 50) = 0, pmod({identity} DIV 100000000, 365), 0)"
-    days = last - first + 1
-    arrival = f"unix_date(l_receiptdate) - {first} + {time_of_day} + {delay}"
+    days = (last - first).days + 1
+    arrival = f"datediff(l_receiptdate, DATE'{first}') + {time_of_day} + {delay}"
     arrived = lineitem.selectExpr(
         "*", f"least({arrival}, {days} - 0.000001D) AS _arrival"
     ).selectExpr("*", f"CAST(_arrival / {days} * {files} AS INT) AS _file")
