@@ -4,14 +4,14 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# a session waits for half of its time: four keep two cores busy, the longest first
-at_once=4
-sessions=(core 4.1-files 4.1-folders 4.1-commands hudi 3.5 4.1-kinds)
+# a session waits for more than half of its time: five keep two cores busy, the longest first
+at_once=5
+sessions=(core 4.1-files 4.1-folders 4.1-commands 4.1-kinds hudi 3.5)
 # each has an environment of its own, which nothing else needs
 if [[ ${LAKESIEVE_DEPTH:-test} == soak ]]; then sessions+=(4.0 4.2 4.3 oldest); fi
 if (($# > 0)); then sessions=("$@"); fi
 shopt -s extglob
-# so that the three of them take about as long, and the kinds of keys what is left of 3.5's turn
+# so that the four of them take about as long as hudi and 3.5 together
 kinds=(tests/spark/many_keys/ tests/spark/test_{distinct,order,some_rows}.py)
 commands=(
   tests/spark/{advisor,commands,keys}/ tests/spark/test_{branches,build,contract,restarts}.py

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from lakesieve.storage import HADOOP_PREFIXES
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FunctionType
@@ -149,3 +151,10 @@ def _functions_of(documented: object) -> Iterator[FunctionType]:
 
 def _parameters(function: FunctionType) -> list[str]:
     return [name for name in inspect.signature(function).parameters if name != "self"]
+
+
+def test_a_driver_sends_all_storage_settings() -> None:
+    """A driver without Python sends the Hadoop settings that the storage options are made of."""
+    (planner,) = (ROOT / "jvm").rglob("SessionPlanner.java")
+    (listed,) = re.findall(r"HADOOP =\s+List\.of\(([^)]*)\)", planner.read_text("utf-8"))
+    assert tuple(re.findall(r'"([^"]+)"', listed)) == HADOOP_PREFIXES

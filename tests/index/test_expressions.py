@@ -17,6 +17,7 @@ from lakesieve.index.expressions import (
     differing_session,
     expression_columns,
     key_expression,
+    source_of_lower_case,
     stored_tree,
 )
 from lakesieve.index.key_filters import UsableIndex
@@ -270,3 +271,27 @@ def test_the_identity_is_a_hash_of_the_tree() -> None:
     source = SourceColumn(field_id=1, name="a", type="int")
     expression = KeyExpression(sql="x", tree="[]", columns=(source,))
     assert expression.field_id == 0x4F53CDA18C2BAA0C >> 1
+
+
+@pytest.mark.parametrize(
+    ("letters", "field"),
+    [("ICU 76.1", 3), ("Java 17 en", 3), ("Java 17 tr", None), ("Java 17 lt", None)],
+)
+def test_the_text_of_a_lower_case(letters: str, field: int | None) -> None:
+    """An expression is the lower case of a text, unless its language has rules of its own."""
+    case = {"session": {"letter case": letters}}
+    column = {"field": 3, "type": "string"}
+    assert source_of_lower_case(json.dumps([SPARK, ["Lower", "string", column, case]])) == field
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        ["Upper", "string", {"field": 3}, {"session": {"letter case": "ICU 76.1"}}],
+        ["Lower", "string", ["Trim", "string", {"field": 3}], {"session": {"letter case": "ICU"}}],
+        ["Lower", "string", {"field": 3}],
+    ],
+)
+def test_other_expressions_are_no_lower_case(expression: list[Any]) -> None:
+    """Only the lower case of a column itself is one."""
+    assert source_of_lower_case(json.dumps([SPARK, expression])) is None

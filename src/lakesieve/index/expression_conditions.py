@@ -11,11 +11,12 @@ from lakesieve.index.expressions import (
     UnknownColumnError,
     differing_session,
     precision_of,
+    source_of_lower_case,
     stored_tree,
 )
 from lakesieve.index.key_filters import EntryKey
 from lakesieve.index.reasons import Reason, ReasonCode
-from lakesieve.predicate import ColumnType, literal_sql, source_of_many
+from lakesieve.predicate import ColumnType, bind, literal_sql, source_of_many
 from lakesieve.predicate.expression import And, Not, OnElements, OnExpression, OnText, Or
 from lakesieve.predicate.literals import code_of
 from lakesieve.sieve import component_code
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from lakesieve.format import IndexDefinition, KeyColumn
     from lakesieve.index.key_filters import UsableIndex
     from lakesieve.predicate import AskedKey, Expr
+    from lakesieve.predicate.bind import BoundExpr
     from lakesieve.predicate.expression import Literal
     from lakesieve.tables import Column
 
@@ -41,6 +43,7 @@ class Expressions:
         entries: For each value of an entry by its field id, the part of the index's keys that
             stands for the key of the entry.
         words: The field ids of words that are keys, by the field ids of their texts.
+        lower_cases: The texts in lower case that are keys, by the field ids of the texts.
         reasons: Why other indexes on an expression of the condition are not used.
     """
 
@@ -48,6 +51,7 @@ class Expressions:
     by_text: Mapping[str, ColumnType]
     entries: Mapping[int, EntryKey]
     words: Mapping[int, int]
+    lower_cases: Mapping[int, ColumnType]
     reasons: tuple[Reason, ...]
 
     @classmethod
@@ -90,8 +94,37 @@ class Expressions:
             for one in definitions.values()
             if one.expression is not None and one.expression.kind == WORDS_KIND
         }
+        lower_cases = {
+            source: known[tree]
+            for tree in definitions
+            if (source := source_of_lower_case(tree)) is not None
+        }
         return cls(
-            types=types, by_text=by_text, entries=entries, words=words, reasons=tuple(reasons)
+            types=types,
+            by_text=by_text,
+            entries=entries,
+            words=words,
+            lower_cases=lower_cases,
+            reasons=tuple(reasons),
+        )
+
+    def bind(
+        self,
+        condition: Expr,
+        columns: Mapping[tuple[str, ...], ColumnType],
+        *,
+        timezone: str,
+        strict: bool,
+    ) -> BoundExpr:
+        """Bind a condition to the columns of a table and to these expressions."""
+        return bind(
+            condition,
+            columns,
+            timezone=timezone,
+            strict=strict,
+            expressions=self.types,
+            words=self.words,
+            lower_cases=self.lower_cases,
         )
 
 

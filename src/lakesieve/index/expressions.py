@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _COMMUTATIVE = frozenset(
     ("Add", "Multiply", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "EqualTo", "EqualNullSafe")
 )
+_OWN_RULES = frozenset(("az", "lt", "tr"))
 _ZONE, _ZONE_RULES = "time zone", "time zone rules"
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 
@@ -53,7 +54,10 @@ def stored_tree(
             return column.elements != "other"
         if begin == WORDS:
             return column.kind == "string"
-        return (column.entries if begin == ENTRIES else column.kind) != "other"
+        if begin == ENTRIES:
+            return column.entries != "other"
+        # a variant is no key, but its fields can be
+        return column.kind != "other" or (column.type == "variant" and not column.refusal)
 
     def written(node: Any) -> Any:
         if isinstance(node, list):
@@ -131,6 +135,22 @@ def _differing(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
     names = [n for n in dict.fromkeys((*one, *other)) if one.get(n) != other.get(n)]
     # another time zone has other rules
     return [name for name in names if name != _ZONE_RULES or _ZONE not in names]
+
+
+def source_of_lower_case(tree: str) -> int | None:
+    """Return the field whose texts a stored expression has in lower case, if it is one.
+
+    Languages with rules of their own for letters of ASCII do not count: in Turkish, the lower case
+    of I is no i.
+    """
+    try:
+        document = json.loads(tree)
+    except (ValueError, RecursionError):
+        return None
+    match document:
+        case [_, ["Lower", "string", {"field": int(field)}, {"session": {"letter case": str(by)}}]]:
+            return None if by.split()[-1] in _OWN_RULES else field
+    return None
 
 
 def key_expression(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 from lakesieve.index.definition import type_by_name
@@ -28,7 +27,6 @@ from lakesieve.predicate import (
     KeysWith,
     Ranges,
     all_of,
-    bind,
     rows_where,
     to_sql,
 )
@@ -115,9 +113,8 @@ def plan(
         indexes, kinds, table_uuid, types_by_name=names, types_by_id=by_id
     )
     expressions = Expressions.of(expression, usable, columns)
-    known = partial(bind, expressions=expressions.types, words=expressions.words)
     bound, *bound_keys = (
-        known(condition, types, timezone=timezone, strict=strict)
+        expressions.bind(condition, types, timezone=timezone, strict=strict)
         for condition in (expression, *keys)
     )
     row_filter, *of_keys = (rows_where(condition) for condition in (bound, *bound_keys))

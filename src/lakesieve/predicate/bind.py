@@ -35,7 +35,7 @@ from lakesieve.predicate.expression import (
 )
 from lakesieve.predicate.literals import Bound, are_comparable, code_of
 from lakesieve.predicate.ranges import Ranges
-from lakesieve.predicate.text_words import patterns_of
+from lakesieve.predicate.text_words import MOST_PATTERNS, patterns_of
 from lakesieve.sieve import KINDS, KeyType, successor
 
 if TYPE_CHECKING:
@@ -131,15 +131,26 @@ def bind(
     strict: bool,
     expressions: Mapping[AskedKey, ColumnType] | None = None,
     words: Mapping[int, int] | None = None,
+    lower_cases: Mapping[int, ColumnType] | None = None,
 ) -> BoundExpr:
     """Bind a predicate to a table's columns.
 
     ``expressions`` are the expressions that are keys of indexes, as the condition has them.
-    ``words`` are the field ids of words that are keys, by the field ids of their texts. If
-    ``strict``, an unknown column raises ``NotFoundError`` and an impossible literal raises
-    ``InvalidInputError``. Otherwise the condition becomes ``Unknown``.
+    ``words`` are the field ids of words that are keys, by the field ids of their texts, and
+    ``lower_cases`` the texts in lower case that are keys. If ``strict``, an unknown column raises
+    ``NotFoundError`` and an impossible literal raises ``InvalidInputError``. Otherwise the
+    condition becomes ``Unknown``.
     """
-    return _Binder(columns, timezone, expressions or {}, words or {}, strict=strict).bind(expr)
+    keys = _TextKeys(words=words or {}, lower_cases=lower_cases or {})
+    return _Binder(columns, timezone, expressions or {}, keys, strict=strict).bind(expr)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _TextKeys:
+    """Keys of indexes that follow from texts, by the field ids of the texts."""
+
+    words: Mapping[int, int]  # field ids of the words
+    lower_cases: Mapping[int, ColumnType]  # the texts in lower case
 
 
 class _Binder:
@@ -148,13 +159,13 @@ class _Binder:
         columns: Mapping[tuple[str, ...], ColumnType],
         timezone: str,
         expressions: Mapping[AskedKey, ColumnType],
-        words: Mapping[int, int],
+        text_keys: _TextKeys,
         *,
         strict: bool,
     ) -> None:
         self._columns = columns
         self._expressions = expressions
-        self._words = words
+        self._text_keys = text_keys
         self._timezone = timezone
         self._strict = strict
         self._folded: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
@@ -224,8 +235,11 @@ class _Binder:
         """Add the patterns of a text to a condition, if the words of the text are keys."""
         if column is None or column.kind != "string":
             return condition
-        words = self._words.get(column.field_id)
-        if words is None or not patterns:
+        words = self._text_keys.words.get(column.field_id)
+        lower_case = self._text_keys.lower_cases.get(column.field_id)
+        if isinstance(condition, Unknown) and lower_case is not None and patterns:
+            condition = _of_lower_case(patterns, lower_case) or condition
+        if words is None or not 0 < len(patterns) <= MOST_PATTERNS:
             return condition
         return TextCondition(condition=condition, field_id=words, patterns=patterns)
 
@@ -334,6 +348,24 @@ class _Binder:
                 raise _UnclearError(_written(value), hint=_hint(value, column))
             bounds.append(bound)
         return bounds
+
+
+def _of_lower_case(patterns: tuple[TextPattern, ...], lower_case: ColumnType) -> Condition | None:
+    """Return a condition on texts in lower case, or ``None`` if it says nothing about them.
+
+    Engines and versions differ in the lower case of characters, but not in which characters become
+    letters of ASCII.
+    """
+    true = Ranges()
+    for pattern in patterns:
+        first = pattern.parts[0]
+        if not (pattern.is_folded and pattern.begins and first.isascii()):
+            return None
+        is_whole = pattern.ends and len(pattern.parts) == 1
+        true = true.union(Ranges.points([first]) if is_whole else Ranges.prefix(first))
+    # other texts may not fulfil the condition either
+    others = Ranges.everything()
+    return Condition(field_id=lower_case.field_id, true=true, false=others, is_exact=False)
 
 
 class _UnclearError(Exception):

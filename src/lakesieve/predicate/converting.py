@@ -71,19 +71,20 @@ def negated_or_null(condition: Expr, column: tuple[str, ...]) -> Expr:
 
 def text_condition(
     column: tuple[str, ...],
-    text: bytes,
-    *,
+    *texts: bytes,
     begins: bool = False,
     ends: bool = False,
     is_folded: bool = False,
 ) -> Expr:
-    """Return the condition that a column's value, or its lower case if folded, has a text."""
-    if begins and not ends and not is_folded:
-        return StartsWith(column=column, prefix=text)
-    if not text:
+    """Return the condition that a column's value, or its lower case if folded, has some text."""
+    if begins and not ends and not is_folded and len(texts) == 1:
+        return StartsWith(column=column, prefix=texts[0])
+    if not texts or not all(texts):
         raise OddError
-    pattern = TextPattern(parts=(text,), begins=begins, ends=ends, is_folded=is_folded)
-    return OnText(column=column, patterns=(pattern,), otherwise=Unknown(text="a part of a text"))
+    patterns = tuple(
+        TextPattern(parts=(text,), begins=begins, ends=ends, is_folded=is_folded) for text in texts
+    )
+    return OnText(column=column, patterns=patterns, otherwise=Unknown(text="a part of a text"))
 
 
 def decimal_literal(number: Decimal, scale: int) -> Literal:

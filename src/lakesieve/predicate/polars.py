@@ -48,6 +48,7 @@ _AND, _OR = frozenset({"And", "LogicalAnd"}), frozenset({"Or", "LogicalOr"})
 _BETWEEN = {"Both": (">=", "<="), "Left": (">=", "<"), "Right": (">", "<="), "None": (">", "<")}
 # what has a meaning in regular expressions
 _REGEX = re.compile(rb"[\\.+*?()|\[\]{}^$]")
+_WITHOUT_VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
 _INTEGERS = frozenset(f"{sign}Int{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64))
 
 
@@ -151,9 +152,17 @@ class _Reader:
             case {"Boolean": {"IsBetween": {"closed": closed}}}:
                 return self._between(args, closed)
             case {"Boolean": {"IsIn": {"nulls_equal": False}}}:
-                values = _list(args[1]["Literal"]["Scalar"]["List"])
-                return _listed(self._column(args[0]), values)
+                return self._in_list(args)
         raise OddError
+
+    def _in_list(self, args: Sequence[Any]) -> Expr:
+        values = _list(args[1]["Literal"]["Scalar"]["List"])
+        if "Function" in args[0]:
+            of, is_folded = self._cased(args[0])
+            if is_folded:
+                texts = (text.encode() for text in values.drop_null().to_pylist())
+                return text_condition(of, *texts, begins=True, ends=True, is_folded=True)
+        return _listed(self._column(args[0]), values)
 
     def _on_text(self, how: Any, args: Sequence[Any]) -> Expr:
         text, (column, is_folded) = _text(args[1]), self._cased(args[0])
@@ -237,7 +246,9 @@ def _list(data: Sequence[int]) -> pa.Array:
     with pa.ipc.open_stream(pa.py_buffer(bytes(data))) as stream:
         values = stream.read_all().column(0).combine_chunks()
     nested = pa.types.is_list(values.type) or pa.types.is_large_list(values.type)
-    return values.flatten() if nested else values
+    values = values.flatten() if nested else values
+    # Arrow cannot drop the nulls of views
+    return values.cast(_WITHOUT_VIEWS.get(values.type, values.type))
 
 
 def _listed(column: _Column, values: pa.Array) -> Expr:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # an index is asked for this many words of a pattern: the longest ones
 _MOST_WORDS = 8
 # patterns of one condition, such as the values of a list
-_MOST_PATTERNS = 64
+MOST_PATTERNS = 64
 _ASCII = re.compile(rb"[\x00-\x7f]+")
 
 
@@ -43,7 +43,7 @@ def patterns_of(condition: Expr) -> tuple[TextPattern, ...]:
     match condition:
         case Compare(op="=", value=value) | NullSafeEqual(value=Literal() as value):
             patterns = [_whole(value)]
-        case In() if len(condition.values) <= _MOST_PATTERNS:
+        case In() if len(condition.values) <= MOST_PATTERNS:
             patterns = [_whole(value) for value in condition.values]
         case StartsWith() if condition.prefix:
             patterns = [TextPattern(parts=(condition.prefix,), begins=True, ends=False)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -69,6 +70,7 @@ def _polars_leaf(drawn: random.Random) -> pl.Expr:
             lower.str.starts_with(text),
             lower.str.ends_with(text),
             s.str.to_lowercase() == f"order{file} of file-{file}",
+            s.str.to_lowercase().is_in([text.lower(), f"order{file} of file-{file}", None]),
             s == f"Order{file} of File-{file}",
             pl.col("tags").list.contains(drawn.choice([*_TAGS, f"t{file}"])),
             pl.col("n").list.contains(drawn.choice([file, file * 7])),
@@ -106,9 +108,22 @@ def _skips() -> bool:
     return scan.files_read < scan.files_total
 
 
-def test_polars(folder: Path) -> None:
+@pytest.fixture(scope="module")
+def lower_case(spark: SparkSession, folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same folder with an index on the texts in lower case alone."""
+    copy = tmp_path_factory.mktemp("lower_case") / "t"
+    copy.mkdir()
+    for path in folder.glob("*.parquet"):
+        shutil.copy(path, copy)
+    ls.create_index(f"parquet:{copy}", "lower(s)", spark=spark)
+    return copy
+
+
+@pytest.mark.parametrize("name", ["folder", "lower_case"])
+def test_polars(name: str, request: pytest.FixtureRequest) -> None:
     """A scan has the rows that Polars finds in all files, and opens fewer of them."""
-    drawn = random.Random("polars 1")
+    folder = request.getfixturevalue(name)
+    drawn = random.Random(f"polars 1 {name}")
     every = pl.read_parquet(folder / "*.parquet")
     frame = ls.engines.polars.scan(f"parquet:{folder}")
     skipped = 0
@@ -117,7 +132,7 @@ def test_polars(folder: Path) -> None:
         found = frame.filter(wanted).select("id").collect()
         skipped += _skips()
         assert found["id"].sort().to_list() == every.filter(wanted)["id"].sort().to_list(), wanted
-    assert skipped > _FILTERS // 10
+    assert skipped > _FILTERS // 20
 
 
 def test_arrow(folder: Path) -> None:
@@ -155,6 +170,40 @@ def test_arrow(folder: Path) -> None:
 def test_one_file_is_opened(folder: Path, wanted: Any) -> None:
     """Each form finds the only file with its rows."""
     assert len(ls.find_files(f"parquet:{folder}", wanted).paths) == 1
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        pl.col("s").str.to_lowercase() == "order3 of file-3",
+        pl.col("s").str.to_lowercase().is_in(["order3 of file-3", "ORDER4 OF FILE-4", None]),
+        pl.col("s").str.to_lowercase().str.starts_with("order3 of"),
+        "lower(s) = 'order3 of file-3'",
+        "s ILIKE 'ORDER3 OF%' AND id > 0",
+        "lower(s) LIKE 'order3 of%-3'",
+    ],
+    ids=str,
+)
+def test_lower_case(lower_case: Path, wanted: Any) -> None:
+    """An index on the texts in lower case answers engines for letters of ASCII."""
+    matches = ls.find_files(f"parquet:{lower_case}", wanted)
+    assert len(matches.paths) == 1
+    assert "index-used" in {str(reason.code) for reason in matches.reasons}
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        pl.col("s").str.to_lowercase() == "örder3",
+        pl.col("s").str.to_lowercase().str.ends_with("of file-3"),
+        "NOT lower(s) = 'order3 of file-3'",
+        "lower(s) RLIKE 'of file-3'",
+    ],
+    ids=str,
+)
+def test_what_lower_case_cannot_answer(lower_case: Path, wanted: Any) -> None:
+    """Other letters, ends of texts and negations open every file."""
+    assert len(ls.find_files(f"parquet:{lower_case}", wanted).paths) == _FILES
 
 
 @pytest.mark.parametrize(

@@ -74,9 +74,9 @@ def check_session(spark: SparkSession) -> None:
         raise UnsupportedError(
             "This is a Spark Connect session. lakesieve cannot reach its JVM.",
             kind=ErrorKind.UNSUPPORTED_SESSION,
-            hint="Create and refresh indexes in a classic session, or with the command lakesieve "
-            "create. Queries over Spark Connect skip files if the server has the jar that the "
-            "command lakesieve spark-jar writes.",
+            hint="If the server has the jar that the command lakesieve spark-jar writes, queries "
+            "skip files, and SQL statements such as CREATE INDEX work. Otherwise use a classic "
+            "session, or the command lakesieve create.",
         )
     spark_version_of(spark.version)
 

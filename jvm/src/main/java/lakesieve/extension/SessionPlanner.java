@@ -22,8 +22,20 @@ import org.apache.spark.sql.internal.SQLConf$;
 public final class SessionPlanner implements Function<String, String> {
   private static final String LOCATIONS = "spark.lakesieve.locations";
   private static final String TRUSTED = "spark.lakesieve.trusted.roots";
+  // the prefixes of lakesieve.storage.HADOOP_PREFIXES
   private static final List<String> HADOOP =
-      List.of("fs.s3a.", "fs.azure.", "fs.gs.", "google.cloud.auth.");
+      List.of(
+          "fs.s3a.",
+          "fs.azure.",
+          "fs.gs.",
+          "google.cloud.auth.",
+          "dfs.ha.namenodes.",
+          "dfs.namenode.rpc-address.",
+          "dfs.client.failover.",
+          "dfs.client.socket-timeout",
+          "dfs.client.use.datanode.hostname",
+          "dfs.data.transfer.protection",
+          "hadoop.security.authentication");
   private static final ObjectMapper JSON = new ObjectMapper();
   // extra time, beyond the limit that Python enforces itself
   private static final long MORE_MILLIS = 1000;
@@ -87,7 +99,7 @@ public final class SessionPlanner implements Function<String, String> {
     }
   }
 
-  /** Hadoop's settings of object stores, sorted by name. */
+  /** The Hadoop settings that reach storage, sorted by name. */
   private static Map<String, String> hadoop(SparkSession spark) {
     Map<String, String> settings = new TreeMap<>();
     for (String prefix : HADOOP) {

@@ -8,11 +8,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import lakesieve.spark.Scala;
-import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Cast;
 import org.apache.spark.sql.catalyst.expressions.Cast$;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GetJsonObject;
 import org.apache.spark.sql.catalyst.expressions.GetStructField;
+import org.apache.spark.sql.catalyst.expressions.JsonToStructs;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.Lower;
 import org.apache.spark.sql.catalyst.expressions.Round;
@@ -20,6 +21,11 @@ import org.apache.spark.sql.catalyst.expressions.RuntimeReplaceable;
 import org.apache.spark.sql.catalyst.expressions.TimeZoneAwareExpression;
 import org.apache.spark.sql.catalyst.expressions.Upper;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.Metadata;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.unsafe.types.UTF8String;
 import scala.Option;
 import scala.Product;
 import scala.Tuple2;
@@ -36,6 +42,9 @@ import scala.collection.Seq;
  */
 final class ExpressionTree {
   private static final String PACKAGE = "org.apache.spark.sql.catalyst.expressions.";
+  private static final String WHOLE_VARIANT = "$";
+  // Spark has this class since version 4.0
+  private static final String VARIANT_GET = PACKAGE + "variant.VariantGet";
   private static final int MOST_NODES = 200;
 
   /**
@@ -63,6 +72,9 @@ final class ExpressionTree {
           "Coalesce If CaseWhen IsNull IsNotNull EqualTo EqualNullSafe LessThan LessThanOrEqual"
               + " GreaterThan GreaterThanOrEqual And Or Not Cast");
 
+  private static final Set<String> JSON_TYPES =
+      Set.of("boolean", "integer", "float", "decimal", "string");
+
   private static final Set<String> CLASSES =
       Set.copyOf(KNOWN.stream().flatMap(names -> Arrays.stream(names.split(" "))).toList());
 
@@ -89,6 +101,7 @@ final class ExpressionTree {
    * @throws RefusedException names the part that has no tree
    */
   static List<Object> of(Expression e, LeafColumns columns) throws RefusedException {
+    if (KeyType.of(e.dataType()) == null) throw refusedType(e);
     ExpressionTree tree = new ExpressionTree(columns);
     Object node = tree.node(e);
     if (!tree.hasColumn) throw new RefusedException("an expression without columns");
@@ -98,8 +111,7 @@ final class ExpressionTree {
   /** Return the tree of a part of a condition, or null if it has none. */
   static List<Object> ofCondition(Expression e, LeafColumns columns) {
     // literals and columns are compared in conditions that need no tree
-    if (e instanceof Literal || e instanceof AttributeReference) return null;
-    if (e instanceof GetStructField) return null;
+    if (e instanceof Literal || columns.field(e) != null) return null;
     try {
       return of(e, columns);
     } catch (RefusedException | RuntimeException | LinkageError failure) {
@@ -112,9 +124,7 @@ final class ExpressionTree {
     if (++nodes > MOST_NODES) throw new RefusedException("an expression of so many parts");
     // the optimizer puts the replacement in the place of such an expression
     if (e instanceof RuntimeReplaceable replaceable) return node(replaceable.replacement());
-    if (KeyType.of(e.dataType()) == null) {
-      throw new RefusedException(nameOf(e) + " of type " + e.dataType().simpleString());
-    }
+    if (KeyType.of(e.dataType()) == null && !isDocument(e)) throw refusedType(e);
     List<String> path = columns.field(e);
     if (path != null) {
       hasColumn = true;
@@ -124,10 +134,11 @@ final class ExpressionTree {
       return column;
     }
     if (e instanceof Literal literal) return literal(literal);
-    if (!e.getClass().getName().equals(PACKAGE + e.getClass().getSimpleName())
-        || !CLASSES.contains(e.getClass().getSimpleName())) {
-      throw new RefusedException(nameOf(e));
-    }
+    if (e instanceof JsonToStructs json) return json(json);
+    if (e instanceof GetStructField field) return field(field);
+    if (e.getClass().getName().equals(VARIANT_GET)) return variantGet(e);
+    if (e instanceof Cast cast && isVariant(cast.child())) return variantCast(cast);
+    if (!isKnown(e)) throw new RefusedException(nameOf(e));
     if (e instanceof Cast cast) check(cast);
     // Java's versions print floats differently, and Spark rounds what they print
     if (e instanceof Round && isFloat(e.dataType())) throw new RefusedException("round of floats");
@@ -137,12 +148,119 @@ final class ExpressionTree {
     Iterator<Object> arguments = e.productIterator();
     while (arguments.hasNext()) node.add(argument(arguments.next(), e));
     if (e instanceof Lower || e instanceof Upper) node.add(SessionValues.caseMapping());
+    if (e instanceof GetJsonObject) node.add(SessionValues.numberTexts());
     return node;
+  }
+
+  private static boolean isKnown(Expression e) {
+    String name = e.getClass().getName();
+    return name.startsWith(PACKAGE) && CLASSES.contains(name.substring(PACKAGE.length()));
+  }
+
+  private static RefusedException refusedType(Expression e) {
+    return new RefusedException(nameOf(e) + " of type " + e.dataType().simpleString());
+  }
+
+  /** True for a variant, and for a struct that Spark reads from a JSON text. */
+  private static boolean isDocument(Expression e) {
+    if (e instanceof JsonToStructs || isVariant(e)) return true;
+    return e instanceof GetStructField field && isDocument(field.child());
+  }
+
+  private static boolean isVariant(Expression e) {
+    return e.dataType().simpleString().equals("variant");
+  }
+
+  private List<Object> json(JsonToStructs json) throws RefusedException {
+    if (!json.options().isEmpty()) throw new RefusedException("an option of from_json");
+    checkJson(json.schema());
+    return List.of(
+        "JsonToStructs",
+        Map.of("type", json.schema().json()),
+        node(json.child()),
+        SessionValues.json(),
+        SessionValues.numberTexts());
+  }
+
+  /** Refuse types of JSON fields whose values depend on the clock or on further settings. */
+  private static void checkJson(DataType type) throws RefusedException {
+    if (type instanceof StructType struct) {
+      for (StructField field : struct.fields()) checkJson(field.dataType());
+      return;
+    }
+    KeyType key = KeyType.of(type);
+    if (key == null || !JSON_TYPES.contains(key.name())) {
+      throw new RefusedException("from_json with the type " + type.simpleString());
+    }
+  }
+
+  private Object field(GetStructField field) throws RefusedException {
+    Metadata pushed = LeafColumns.variantField(field);
+    if (pushed != null) return variantField(field, pushed);
+    if (!isDocument(field.child())) throw new RefusedException(nameOf(field));
+    return List.of("GetStructField", Map.of("ordinal", field.ordinal()), node(field.child()));
+  }
+
+  private List<Object> variantGet(Expression e) throws RefusedException {
+    Product get = (Product) e;
+    return variantGet(
+        e.dataType(),
+        node((Expression) get.productElement(0)),
+        node((Expression) get.productElement(1)),
+        (Boolean) get.productElement(3),
+        (Option<?>) get.productElement(4));
+  }
+
+  /** Spark computes this cast as it does variant_get with the path of the whole variant. */
+  private List<Object> variantCast(Cast cast) throws RefusedException {
+    boolean fails = !cast.evalMode().toString().equals("TRY");
+    return variantGet(
+        cast.dataType(), node(cast.child()), path(WHOLE_VARIANT), fails, cast.timeZoneId());
+  }
+
+  /** Return the node of a field that Spark lets the scan read from a variant, by its metadata. */
+  private Object variantField(GetStructField field, Metadata pushed) throws RefusedException {
+    List<String> variant = columns.field(field.child());
+    if (variant == null) throw new RefusedException(nameOf(field));
+    hasColumn = true;
+    Map<String, Object> column = Map.of("col", variant, "type", "variant");
+    String path = pushed.getString("path");
+    if (isVariant(field) && path.equals(WHOLE_VARIANT)) return column;
+    return variantGet(
+        field.dataType(),
+        column,
+        path(path),
+        pushed.getBoolean("failOnError"),
+        Option.apply(pushed.getString("timeZoneId")));
+  }
+
+  private static Object path(String path) throws RefusedException {
+    return literal(new Literal(UTF8String.fromString(path), DataTypes.StringType));
+  }
+
+  private static List<Object> variantGet(
+      DataType type, Object variant, Object path, boolean fails, Option<?> zone)
+      throws RefusedException {
+    String name = type.simpleString();
+    // a text without a date is a time of the current day
+    if (name.startsWith("timestamp")) throw new RefusedException("a variant as " + name);
+    // the other types have the same values in all time zones
+    boolean isZoned = Set.of("string", "date").contains(name);
+    return Arrays.asList(
+        "VariantGet",
+        name,
+        variant,
+        path,
+        // whether it is variant_get or try_variant_get
+        Map.of("fails", fails),
+        isZoned ? SessionValues.zone(String.valueOf(zone.get())) : null,
+        SessionValues.numberTexts());
   }
 
   private static Map<String, Object> literal(Literal literal) throws RefusedException {
     Object value = literal.value();
-    Object encoded = value == null ? null : KeyType.of(literal.dataType()).encoded(value);
+    KeyType key = KeyType.of(literal.dataType());
+    Object encoded = value == null || key == null ? null : key.encoded(value);
     if (value != null && encoded == null) throw new RefusedException("a literal");
     Map<String, Object> node = new LinkedHashMap<>();
     node.put("value", encoded);
@@ -153,6 +271,7 @@ final class ExpressionTree {
   /** Refuse casts whose result depends on the clock, the version of Java or further settings. */
   private static void check(Cast cast) throws RefusedException {
     DataType from = cast.child().dataType();
+    if (isVariant(cast)) throw new RefusedException("cast to variant");
     String to = KeyType.of(cast.dataType()).name();
     boolean isRefused =
         switch (from.simpleString()) {

@@ -20,6 +20,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.MapType;
+import org.apache.spark.sql.types.Metadata;
 import org.apache.spark.sql.types.StructType;
 
 /**
@@ -29,6 +30,7 @@ import org.apache.spark.sql.types.StructType;
  * projection above the leaf may swap names.
  */
 public final class LeafColumns {
+  private static final String VARIANT = "__VARIANT_METADATA_KEY";
   private final Map<ExprId, String> names = new HashMap<>();
   // the parts of lists and maps may have any name in the plan
   private final Map<ExprId, String> parts;
@@ -75,11 +77,24 @@ public final class LeafColumns {
     if (e instanceof GetStructField field) {
       List<String> parent = field(field.child());
       if (parent == null || !(field.child().dataType() instanceof StructType struct)) return null;
+      if (variantField(field) != null) return null;
       List<String> path = new ArrayList<>(parent);
       path.add(struct.fields()[field.ordinal()].name());
       return path;
     }
     return null;
+  }
+
+  /**
+   * Return what Spark notes about a field that the scan reads from a variant, or null for others.
+   *
+   * <p>Spark gives such a scan a struct of the fields that the query needs, in place of the
+   * variant.
+   */
+  static Metadata variantField(GetStructField field) {
+    if (!(field.child().dataType() instanceof StructType struct)) return null;
+    Metadata metadata = struct.fields()[field.ordinal()].metadata();
+    return metadata.contains(VARIANT) ? metadata.getMetadata(VARIANT) : null;
   }
 
   /**

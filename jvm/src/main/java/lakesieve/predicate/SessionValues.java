@@ -6,8 +6,10 @@ import java.time.ZoneId;
 import java.time.zone.ZoneRules;
 import java.util.Collections;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.NoSuchElementException;
 import java.util.UUID;
 import org.apache.spark.package$;
 import org.apache.spark.sql.catalyst.util.DateTimeUtils;
@@ -16,6 +18,14 @@ import org.apache.spark.sql.internal.SQLConf;
 /** What the values of expressions depend on besides their arguments, as parts of their trees. */
 final class SessionValues {
   private static final String ICU = "spark.sql.icu.caseMappings.enabled";
+
+  private static final int SHORTEST_FLOATS = 19;
+  private static final List<String> JSON =
+      List.of(
+          "spark.sql.columnNameOfCorruptRecord",
+          "spark.sql.json.enableExactStringParsing",
+          "spark.sql.json.enablePartialResults",
+          "spark.sql.legacy.json.allowEmptyString.enabled");
 
   private SessionValues() {}
 
@@ -58,6 +68,27 @@ final class SessionValues {
     if (icu != null && isOn) return of(Map.of("letter case", "ICU " + icu));
     String java = Runtime.version().feature() + " " + Locale.getDefault().getLanguage();
     return of(Map.of("letter case", "Java " + java));
+  }
+
+  /** How Java prints floats: version 19 prints some of them with fewer digits. */
+  static Map<String, Object> numberTexts() {
+    boolean isShort = Runtime.version().feature() >= SHORTEST_FLOATS;
+    return of(Map.of("numbers as text", isShort ? "Java 19 and later" : "Java before 19"));
+  }
+
+  /** The settings with which Spark reads the fields of a JSON text. */
+  static Map<String, Object> json() {
+    Map<String, String> values = new LinkedHashMap<>();
+    for (String name : JSON) values.put(name, setting(name));
+    return of(values);
+  }
+
+  private static String setting(String name) {
+    try {
+      return SQLConf.get().getConfString(name);
+    } catch (NoSuchElementException e) {
+      return "unknown to this version of Spark";
+    }
   }
 
   /** Return the version of ICU, which Spark has since version 4.0, or null. */
