@@ -123,7 +123,7 @@ def test_the_page_is_whole(overview: TableOverview) -> None:
     assert "Not indexed yet: 1 data file" in page.text
     assert f"lakesieve refresh parquet:{overview.table.partition(':')[2]} key" in page.text
     # each above the table and beside its index
-    assert page.text.count("the table is clustered by this") == 4
+    assert page.text.count("the table is clustered by this column") == 4
     assert sum(tag == "svg" for tag, _ in page.tags) == 6
 
 

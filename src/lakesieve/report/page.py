@@ -168,10 +168,13 @@ def _doubts(
     if layout.kept > 0.5 * layout.files:
         text = "A key is in more than half of the files: no index can leave out many."
     elif layout.kept_by_bounds <= 1.2 * layout.kept:
-        text = "Minimum and maximum leave about as few files: the table is clustered by this."
+        text = (
+            "Minimum and maximum leave out about as many files as the index, because the table is "
+            "clustered by this column."
+        )
     else:
         return []
     if served:
         return [_Advice(text=text, command=f"lakesieve drop {table.table} {index.info.name}")]
-    text += " Before you drop the index, see what it leaves of your queries."
+    text += " Before you drop the index, check with an event log whether your queries need it."
     return [_Advice(text=text, command=f"lakesieve advise {table.table} --event-log PATH")]
