@@ -20,6 +20,7 @@ from bench import (
     order,
     refresh,
     sessions,
+    words,
 )
 from bench.deletes import suite as deletes
 from bench.measure import finish, scratch_folder
@@ -45,7 +46,7 @@ SUITES = {
     "order": order.run,
     "deletes": deletes.run,
 }
-LONG = ("keys_kinds", "large_files")
+LONG = ("keys_kinds", "large_files", "words")
 """Suites that write many gigabytes, and run only where they are named."""
 
 OWN_SESSIONS = ("first_query", "scale", "files", "upkeep")
@@ -92,6 +93,7 @@ def main() -> int:
             sizes=(arguments.size,) if arguments.size else keys_kinds.SIZES,
             kinds=tuple(arguments.formats or keys_kinds.KINDS),
         ),
+        "words": partial(words.run, rows=int(arguments.rows or words.ROWS)),
         "order": partial(order.run, rows=int(arguments.rows or order.ROWS), files=arguments.files),
     }
     with scratch_folder() as scratch:
@@ -123,7 +125,7 @@ def _figures(
         return
     conf = {"spark.master": "local[2]"}
     # with the default of 1 GB Spark's own MERGE may run out of memory
-    if {"keys", "keys_kinds", "large_files", "order"} & set(shared):
+    if {"keys", "keys_kinds", "large_files", "order", "words"} & set(shared):
         conf["spark.driver.memory"] = "4g"
     formats = ("iceberg", "delta")
     if arguments.formats == ["hudi"]:

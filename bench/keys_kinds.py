@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-__all__ = ["LOG_ROWS", "run"]
+__all__ = ["LOG_ROWS", "MESSAGE", "run"]
 
 LOG_ROWS = 20_000_000
 KINDS = ("iceberg", "delta")
@@ -48,7 +48,7 @@ def _word(seed: int) -> str:
 
 
 _REQUEST = "substr(md5(CAST(id AS STRING)), 1, 16)"
-_MESSAGE = f"""concat_ws(' ',
+MESSAGE = f"""concat_ws(' ',
   {_LEVELS.format(_drawn(1, 6))},
   concat('service=shop-', {_drawn(2, 40)}),
   concat('request=', {_REQUEST}),
@@ -124,7 +124,7 @@ _CONTENTS = (
         columns=(
             "id",
             "timestamp_millis(1700000000000 + id * 50) AS time",
-            f"{_MESSAGE} AS message",
+            f"{MESSAGE} AS message",
             f"concat('User.', {_drawn(11, 2_000_000)}, '@Example.com') AS email",
             f"concat('user.', {_drawn(11, 2_000_000)}, '@example.com') AS mail",
         ),
