@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from lakesieve.advisor.described_keys import DescribedKeys
 from lakesieve.advisor.estimate import (
     FileShares,
     Sample,
@@ -124,7 +125,10 @@ def test_candidates() -> None:
         use("data = 1 AND unknown = 2 AND b IS NOT NULL"),
         use("true", "c"),
     ]
-    found = [tuple(column.path[0] for column in one) for one in candidates(uses, columns)]
-    assert found == [("b",), ("a",), ("c",), ("b", "a")]
-    assert columns_queried(uses[-1]) == {("c",)}
-    assert columns_queried(uses[-2]) == {("data",), ("unknown",)}
+    keys = DescribedKeys()
+    tried = candidates(uses, columns, keys)
+    assert [tuple(column.path[0] for column in one) for one in tried] == [
+        *(("b",), ("a",), ("c",), ("b", "a"))
+    ]
+    assert columns_queried(uses[-1:], columns, keys) == {("c",)}
+    assert columns_queried(uses[-2:-1], columns, keys) == {("data",), ("unknown",)}

@@ -59,6 +59,15 @@ def in_time(act: Callable[[], T]) -> T:
         f"isnotnull({WORD})",
         f"isnull(k#1{'.a' * LONG}(",
         f"k#1 INSET ... {'1' * LONG} more",
+        f"Contains(s#1, {WORD})",
+        f"(lower({'(' * 9_000}s#1{')' * 9_000}) = x)",
+        f"({'lower(' * 2_000}s#1{')' * 2_000} = x)",
+        f"(concat({'s#1, ' * 3_000}s#1) = x)",
+        f"(cast({'s#1 as date ' * 1_500}) = x)",
+        f"exists(s#1, lambdafunction(({', lambda x#1' * 1_500}), lambda x#1, false))",
+        f"s#1 LIKE {' ESCAPE ' * 2_000}",
+        "(" * 150 + "lower(s#1) = 5" + " AND lower(s#1) = 5)" * 150,
+        f"{'(lower(s#1) = x AND ' * 190}k#1 = 5{')' * 190}",
     ],
 )
 def test_long_conditions_take_little_time(text: str) -> None:

@@ -1,4 +1,4 @@
-"""The advisor: which columns of a table to index, judged by its use and by trial indexes."""
+"""The advisor: which keys of a table to index, judged by its use and by trial indexes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow.compute as pc
 
+from lakesieve.advisor.described_keys import DescribedKeys
 from lakesieve.advisor.estimate import (
     FileShares,
     Sample,
@@ -33,6 +34,7 @@ from lakesieve.advisor.verdicts import (
 from lakesieve.defaults import MAX_PAYBACK_DAYS, MIN_SECONDS_SAVED, SAMPLE_ROWS
 from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError
 from lakesieve.index import Index, OpenedIndex, ShownList
+from lakesieve.spark.build.keys import index_keys
 from lakesieve.spark.build.progress import Onward
 from lakesieve.spark.build.row_blocks import unit_of
 from lakesieve.spark.build.source import indexable
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
+    from lakesieve.advisor.table_scans import KnownTable
     from lakesieve.advisor.trial import TrialSet
     from lakesieve.advisor.uses import UsesRead
     from lakesieve.index import BuildProgress
@@ -105,7 +108,7 @@ def advise(
     _check(names, [*logs, *files], sample)
     worth = Thresholds(min_saved=min_saved, max_payback=max_payback)
     opened = [open_table(spark, name) for name in names]
-    known_tables = [known_table(table.reader) for table in opened]
+    known_tables = [known_table(table.reader, _described_keys(table)) for table in opened]
     read: list[UsesRead] = []
     if logs:
         read.append(read_event_logs(logs, known_tables, storage_options(spark)))
@@ -114,9 +117,14 @@ def advise(
     total = progress and Onward(progress)
     make = partial(_Advisor, spark=spark, sample=sample, location=location, check=check)
     return ShownList(
-        make(table=table, number=number, read=read, worth=worth).advice(total)
-        for number, table in enumerate(opened)
+        make(table=table, known=known, number=number, read=read, worth=worth).advice(total)
+        for number, (table, known) in enumerate(zip(opened, known_tables, strict=True))
     )
+
+
+def _described_keys(table: SparkTable) -> DescribedKeys:
+    """Return the keys of indexes on a table, as Spark describes them."""
+    return DescribedKeys(partial(index_keys, table, table.reader.version()))
 
 
 def _check(names: Sequence[str], sources: Sequence[str], sample: int) -> None:
@@ -141,6 +149,7 @@ class _Advisor:
 
     spark: SparkSession
     table: SparkTable
+    known: KnownTable
     number: int  # position of the table among those whose uses were read
     read: Sequence[UsesRead]
     sample: int  # rows whose keys are read
@@ -157,9 +166,9 @@ class _Advisor:
         self._files = indexable(self.table.reader.live_files(version))
 
     def advice(self, progress: Callable[[BuildProgress], None] | None) -> TableAdvice:
-        """Try the columns that queries restrict, and judge the results."""
-        tried = candidates(self.uses, self._columns)
-        used = {path for use in self.uses for path in columns_queried(use)}
+        """Try the keys that queries restrict, and judge the results."""
+        tried = candidates(self.uses, self._columns, self.known.keys)
+        used = columns_queried(self.uses, self._columns, self.known.keys)
         unqueried = [
             ".".join(path)
             for path, column in sorted(self._columns.items())
@@ -201,25 +210,29 @@ class _Advisor:
     ) -> tuple[list[ColumnAdvice], list[AdviceCheck]]:
         """Build the trial indexes, measure each against all uses, and judge the results."""
         is_whole = files.num_rows >= self._files.num_rows
-        tried = trials.try_columns(wanted, files, is_whole=is_whole)
+        failures: dict[str, Exception] = {}
+        tried = trials.try_columns(wanted, files, is_whole=is_whole, failures=failures)
+        self.problems += [_failed(sql, error) for sql, error in failures.items()]
+        if not tried:
+            return [], []
         sample = Sample(
             table_uuid=self.table.reader.uuid,
-            columns=self._columns,
+            columns={**self.known.keys.expressions(), **self._columns},
             paths=files.column("path").combine_chunks(),
             files=self._files.num_rows,
             timezone=session_timezone(self.spark),
             has_statistics=self.table.reader.format in WITH_STATISTICS,
         )
         shares = FileShares(sample, self.uses)
-        now = shares.by_bounds([one.trial for one in tried if len(one.trial.columns) == 1])
-        a_file = self._seconds_a_file(trials, files, wanted)
+        now = shares.by_bounds([one.trial for one in tried])
+        a_file = self._seconds_a_file(trials, files, [one.trial.columns for one in tried])
         seconds = np.array(
             [
                 a_file * now[at].sum() * sample.scale if use.seconds is None else use.seconds
                 for at, use in enumerate(shares.uses)
             ]
         )
-        existing = self._existing()
+        existing = self._existing(tried)
         names = {have: store.snapshot().definition.name for have, store in existing.items()}
         opened = [OpenedIndex.at(store, store.snapshot()) for store in existing.values()]
         indexed = np.minimum(now, shares.by_indexes(opened))
@@ -244,15 +257,23 @@ class _Advisor:
         """Return the seconds that reading a file takes, for queries without a measurement."""
         if all(use.seconds is not None for use in self.uses):
             return 0.0
-        single = {columns[0].field_id: columns[0] for columns in wanted if len(columns) == 1}
+        single = {columns[0].field_id: columns[0] for columns in wanted if _is_single(columns)}
         return trials.seconds_a_file(files, tuple(single.values()))
 
-    def _existing(self) -> dict[tuple[str, ...], IndexStore]:
-        """Return the table's existing indexes, by their columns."""
+    def _existing(self, tried: Sequence[TrialSet]) -> dict[tuple[str, ...], IndexStore]:
+        """Return the table's existing indexes, by their keys as the trials name them."""
+        by_tree = {
+            expression.tree: one.columns
+            for one in tried
+            if (expression := one.trial.index.definition.expression) is not None
+        }
         by_columns = {}
         for store in access_by(self.spark).stores(self.table.reader, self.location).values():
             try:
-                by_columns[store.snapshot().definition.keys] = store
+                definition = store.snapshot().definition
+                # the same expression may be written in another way
+                tree = "" if definition.expression is None else definition.expression.tree
+                by_columns[by_tree.get(tree, definition.keys)] = store
             except LakesieveError as error:
                 self.problems.append(str(error))
         return by_columns
@@ -295,6 +316,17 @@ class _Advisor:
                 )
             )
         return checks
+
+
+def _is_single(columns: Sequence[Column]) -> bool:
+    """Return whether a key is one column, or is not of columns."""
+    return len(columns) == 1 or columns[0].expression is not None
+
+
+def _failed(sql: str, error: Exception) -> str:
+    """Return that no trial of an expression could be built, and why."""
+    first = str(error).strip().partition("\n")[0][:160]
+    return f"{sql}: no trial index could be built: {first}"
 
 
 def _sum(counts: pa.ChunkedArray) -> int:

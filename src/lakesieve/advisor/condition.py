@@ -11,6 +11,14 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from lakesieve.advisor.described_keys import DescribedKeys
+from lakesieve.advisor.key_conditions import KeyConditions
+from lakesieve.advisor.printed_expressions import (
+    ATTRIBUTE,
+    PlanColumns,
+    printed_comparison,
+    printed_list,
+)
 from lakesieve.errors import LakesieveError
 from lakesieve.predicate.converting import DEEPEST, MIRRORED
 from lakesieve.predicate.expression import (
@@ -21,7 +29,6 @@ from lakesieve.predicate.expression import (
     IsNull,
     Literal,
     Not,
-    NullSafeEqual,
     Or,
     StartsWith,
     Unknown,
@@ -31,13 +38,6 @@ from lakesieve.predicate.parse import parse_sql
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-ATTRIBUTE = r"(?<![^\s#(),\[\]])[^\s#(),\[\]]+#\d+L?(?:\.[^\s#(),\[\]]+)?"
-"""A column in a plan: its name, its number within the plan, and fields of structs.
-
-It matches only at the start of a word. Otherwise a search would start again at each character of a
-long word, and take quadratic time.
-"""
-
 _COMPARED = re.compile(rf"(?P<column>{ATTRIBUTE}) (?P<op><=>|<=|>=|=|<|>) (?P<value>.*)", re.DOTALL)
 _MIRRORED = re.compile(
     rf"(?P<value>[^#]*) (?P<op><=>|<=|>=|=|<|>) (?P<column>{ATTRIBUTE})", re.DOTALL
@@ -46,24 +46,25 @@ _NULL = re.compile(rf"(?P<what>isnull|isnotnull)\((?P<column>{ATTRIBUTE})\)")
 _IN = re.compile(rf"(?P<column>{ATTRIBUTE}) IN \((?P<values>.*)\)", re.DOTALL)
 _IN_SET = re.compile(rf"(?P<column>{ATTRIBUTE}) INSET (?P<values>.*)", re.DOTALL)
 _PREFIX = re.compile(rf"StartsWith\((?P<column>{ATTRIBUTE}), (?P<value>.*)\)", re.DOTALL)
-_SHORTENED = re.compile(r"\.\.\. \d+ more fields?$")
 _BRACKET = re.compile(r"[()]")
 _BRACKET_OR_OPERATOR = re.compile(r"[()]| (?P<operator>AND|OR) ")
-# Spark also prints NaN and Infinity for a column of floats; no column has longer numbers
-_NUMBER = re.compile(
-    r"NaN|[+-]?(?:Infinity|(?:\d{1,400}(?:\.\d{0,400})?|\.\d{1,400})(?:[eE][+-]?\d{1,3})?)",
-    re.ASCII,
-)
 _LONGEST_TIME = 19
 _LONGEST = 1_000_000
 
 
-def read_condition(text: str, kinds: Mapping[tuple[str, ...], str]) -> Expr:
-    """Parse the condition of a ``Filter`` node, or the filters of a file scan."""
+def read_condition(
+    text: str, kinds: Mapping[tuple[str, ...], str], keys: DescribedKeys | None = None
+) -> Expr:
+    """Parse the condition of a ``Filter`` node, or the filters of a file scan.
+
+    ``keys`` describes the keys that indexes on expressions, lists and maps could have.
+    """
     if len(text) > _LONGEST:
         return Unknown(text="too long")
     text = text.strip()
-    return _Reader(text, kinds).read(0, len(text), 0)
+    columns = PlanColumns(kinds)
+    of_keys = KeyConditions(columns, keys or DescribedKeys(), read_condition)
+    return _Reader(text, columns, of_keys).read(0, len(text), 0)
 
 
 def read_iceberg_filters(text: str, kinds: Mapping[tuple[str, ...], str]) -> Expr:
@@ -102,9 +103,10 @@ def split_list(text: str) -> list[str]:
 class _Reader:
     """Parses one condition. Brackets are matched only once, so deep nesting is not slow."""
 
-    def __init__(self, text: str, kinds: Mapping[tuple[str, ...], str]) -> None:
+    def __init__(self, text: str, columns: PlanColumns, of_keys: KeyConditions) -> None:
         self._text = text
-        self._kinds = {tuple(n.lower() for n in path): (path, k) for path, k in kinds.items()}
+        self._columns = columns
+        self._of_keys = of_keys
         self._closing: dict[int, int] = {}
         opened: list[int] = []
         for bracket in _BRACKET.finditer(text):
@@ -127,17 +129,18 @@ class _Reader:
             return leaf
         if text.startswith("(") and text.endswith(")"):
             inner = text[1:-1]
-            # a comparison begins with a column or a literal
-            compared = None if inner.startswith("(") else self._compared(inner)
-            if compared is not None:
-                return compared
+            if not inner.startswith("("):
+                # a comparison begins with a column, a literal or a call
+                compared = self._compared(inner) or self._of_keys.read(text)
+                if compared is not None:
+                    return compared
             split = self._operator(start + 1, end - 1)
             if split is not None:
                 operand = self.read(start + 1, split.start(), depth + 1)
                 right = self.read(split.end(), end - 1, depth + 1)
                 both = (operand, right)
                 return And(args=both) if split["operator"] == "AND" else Or(args=both)
-        return Unknown(text=text[:80])
+        return self._of_keys.read(text) or Unknown(text=text[:80])
 
     def _operator(self, start: int, end: int) -> re.Match[str] | None:
         """Return the single AND or OR outside brackets."""
@@ -154,7 +157,7 @@ class _Reader:
     def _leaf(self, text: str) -> Expr | None:
         match = _NULL.fullmatch(text)
         if match is not None:
-            column = self._column(match["column"])
+            column = self._columns.of(match["column"])
             if column is None:
                 return None
             null = IsNull(column=column[0])
@@ -163,21 +166,17 @@ class _Reader:
         if match is not None:
             return self._listed(match["column"], match["values"])
         match = _PREFIX.fullmatch(text)
-        column = None if match is None else self._column(match["column"])
+        column = None if match is None else self._columns.of(match["column"])
         if match is None or column is None or column[1] != "string":
             return None
         return StartsWith(column=column[0], prefix=match["value"].encode())
 
     def _listed(self, attribute: str, values: str) -> Expr | None:
-        column = self._column(attribute)
-        if column is None or _SHORTENED.search(values):
+        column = self._columns.of(attribute)
+        listed = None if column is None else printed_list(values, column[1])
+        if column is None or listed is None:
             return None
-        texts = [value.strip() for value in values.split(",")]
-        literals = [_literal(text, column[1]) for text in texts if text != "null"]
-        if any(literal is None for literal in literals):
-            return None
-        present = tuple(literal for literal in literals if literal is not None)
-        return In(column=column[0], values=present, has_null="null" in texts)
+        return In(column=column[0], values=listed[0], has_null=listed[1])
 
     def _compared(self, text: str) -> Expr | None:
         match, operator = _COMPARED.fullmatch(text), ""
@@ -185,41 +184,10 @@ class _Reader:
             operator = match["op"]
         elif (match := _MIRRORED.fullmatch(text)) is not None:
             operator = MIRRORED.get(match["op"], match["op"])
-        column = None if match is None else self._column(match["column"])
+        column = None if match is None else self._columns.of(match["column"])
         if match is None or column is None:
             return None
-        path, kind = column
-        is_null = operator == "<=>" and match["value"] == "null"
-        literal = None if is_null else _literal(match["value"], kind)
-        if literal is None and not is_null:
-            return None
-        if operator == "<=>":
-            return NullSafeEqual(column=path, value=literal)
-        return None if literal is None else Compare(column=path, op=operator, value=literal)
-
-    def _column(self, attribute: str) -> tuple[tuple[str, ...], str] | None:
-        """Return path and kind of a column of the table."""
-        name, _, rest = attribute.partition("#")
-        _, *fields = rest.split(".")
-        return self._kinds.get(tuple(part.lower() for part in (name, *fields)))
-
-
-def _literal(text: str, kind: str) -> Literal | None:
-    """Return a literal of a column's type, or ``None`` for other text, such as a column."""
-    if kind == "string":
-        # Spark prints another column of the same type as one word with its number
-        return None if re.fullmatch(ATTRIBUTE, text) else Literal(kind="text", value=text)
-    if kind == "boolean":
-        return Literal(kind="boolean", value=text == "true") if text in {"true", "false"} else None
-    if kind == "date":
-        return Literal(kind="date_text", value=text) if text[:1].isdigit() else None
-    if kind.startswith("timestamp"):
-        is_local = "ntz" in kind
-        of = "timestamp_ntz_text" if is_local else "timestamp_text"
-        return Literal(kind=of, value=text) if text[:1].isdigit() else None
-    if kind in {"integer", "decimal", "float"}:
-        return Literal(kind="number", value=Decimal(text)) if _NUMBER.fullmatch(text) else None
-    return None
+        return printed_comparison(*column, operator, match["value"])
 
 
 def _with_times(expression: Expr, kinds: Mapping[tuple[str, ...], str]) -> Expr:

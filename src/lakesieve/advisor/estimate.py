@@ -11,7 +11,15 @@ import numpy as np
 
 from lakesieve.advisor.result import Estimate
 from lakesieve.index import Candidates, OpenedIndex, plan
-from lakesieve.predicate import AllOf, AnyOf, ColumnRanges
+from lakesieve.predicate import (
+    AllOf,
+    AnyOf,
+    ColumnRanges,
+    ElementRanges,
+    EntryRows,
+    KeysWith,
+)
+from lakesieve.sieve import KeysOfRow
 from lakesieve.store import IndexStore
 
 if TYPE_CHECKING:
@@ -21,6 +29,7 @@ if TYPE_CHECKING:
 
     from lakesieve.advisor.trial import Trial
     from lakesieve.advisor.uses import JoinedColumn, TableUse
+    from lakesieve.index.scan_decision import ScanDecision
     from lakesieve.predicate import Expr, Ranges, RowFilter
     from lakesieve.store import Snapshot
     from lakesieve.tables import Column
@@ -37,7 +46,8 @@ class Sample:
     """The data files over which trials were built."""
 
     table_uuid: str
-    columns: Mapping[tuple[str, ...], Column]  # the table's columns, by path
+    # the table's columns and the expressions that conditions have, by path
+    columns: Mapping[tuple[str, ...], Column]
     paths: pa.Array
     files: int  # number of data files of the table
     timezone: str  # for timestamps that are written without a zone
@@ -100,7 +110,9 @@ class FileShares:
         """Return the shares for the minimum and maximum of columns, if the format has them."""
         if not self.sample.has_statistics:
             return self.by_indexes([])
-        states = [(IndexStore(trial.index.storage), trial.index.snapshot) for trial in trials]
+        # a format knows nothing of expressions
+        single = [t for t in trials if len(t.columns) == 1 and t.columns[0].expression is None]
+        states = [(IndexStore(trial.index.storage), trial.index.snapshot) for trial in single]
         return self.by_indexes([BoundsOfFiles(store, snapshot) for store, snapshot in states])
 
     def by_index(self, trial: Trial) -> IndexAnswers:
@@ -108,12 +120,11 @@ class FileShares:
         by_trial = np.ones((len(self.uses), len(self.sample.paths)))
         served = np.zeros(len(self.uses), bool)
         points = np.zeros(len(self.uses))
-        fields = [column.field_id for column in trial.columns]
         start = time.perf_counter()
         for at, use in enumerate(self.uses):
-            by_trial[at], where = self.kept(use.condition, [trial.index], self.sample.paths)
-            served[at] = fields[0] in fields_restricted(where)
-            points[at] = math.prod(_points(where, field) for field in fields)
+            by_trial[at], decision = self.kept(use.condition, [trial.index], self.sample.paths)
+            served[at] = _is_served(decision, trial)
+            points[at] = _keys_wanted(decision, trial)
         seconds = (time.perf_counter() - start) / max(len(self.uses), 1)
         leading = trial.columns[0].path
         joins = [(at, one) for at, use in enumerate(self.uses) for one in use.joined]
@@ -167,8 +178,8 @@ class FileShares:
         condition: Expr,
         indexes: Sequence[OpenedIndex],
         paths: pa.Array | pa.ChunkedArray,
-    ) -> tuple[np.ndarray, RowFilter]:
-        """Return the files that indexes leave, and the rows for which a condition is true."""
+    ) -> tuple[np.ndarray, ScanDecision]:
+        """Return the files that indexes leave for a condition, and what the indexes decided."""
         sample = self.sample
         planned = plan(
             sample.columns,
@@ -178,7 +189,7 @@ class FileShares:
             strict=False,
             timezone=sample.timezone,
         )
-        return planned.plan.of(paths).keep, planned.row_filter
+        return planned.plan.of(paths).keep, planned
 
     def _key_shares(self, trial: Trial) -> np.ndarray:
         """Return, for each sampled file, the share of the index's keys in it."""
@@ -193,10 +204,36 @@ class FileShares:
         return shares
 
 
+def _fields(decision: ScanDecision, trial: Trial) -> set[int]:
+    """Return the fields that stand for keys of a trial: its leading column, or values of a map."""
+    # of the expressions, the trial's index alone took part
+    return {trial.columns[0].field_id} | {v.field_id for v in decision.expressions.values()}
+
+
+def _is_served(decision: ScanDecision, trial: Trial) -> bool:
+    """Return whether an index answers a condition."""
+    is_restricted = not _fields(decision, trial).isdisjoint(fields_restricted(decision.row_filter))
+    return is_restricted and bool(decision.plan.used)
+
+
+def _keys_wanted(decision: ScanDecision, trial: Trial) -> int:
+    """Return the number of single keys for which a condition asks, or 0 if it asks otherwise."""
+    where = decision.row_filter
+    first = trial.columns[0]
+    if first.keys_of_row is KeysOfRow.WORDS:
+        # a text has several words, of which each alone is in more files
+        return 0
+    if first.keys_of_row is KeysOfRow.LISTS and len(trial.columns) > 1:
+        # only with its value, the key of a map is a whole key of the index
+        of_values = _fields(decision, trial) - {first.field_id}
+        return max((_points(where, field) for field in of_values), default=0)
+    return math.prod(_points(where, column.field_id) for column in trial.columns)
+
+
 def _points(where: RowFilter, field: int) -> int:
     """Return the number of single values of a field in a condition, or 0 if it has other ranges."""
-    if isinstance(where, ColumnRanges) and where.field_id == field and not where.ranges.nulls:
-        return len(where.ranges.singles() or ())
+    if isinstance(where, ColumnRanges | ElementRanges) and where.field_id == field:
+        return 0 if where.ranges.nulls else len(where.ranges.singles() or ())
     if isinstance(where, AllOf):
         counts = [count for arg in where.args if (count := _points(arg, field))]
         return min(counts, default=0)
@@ -210,6 +247,8 @@ def fields_restricted(where: RowFilter) -> frozenset[int]:
             # Spark adds IS NOT NULL to every comparison, which restricts nothing
             is_any = where.ranges.intervals == ((None, None),)
             return frozenset() if is_any else frozenset((where.field_id,))
+        case ElementRanges() | EntryRows() | KeysWith():
+            return frozenset((where.field_id,))
         case AllOf():
             return frozenset().union(*(fields_restricted(arg) for arg in where.args))
         case AnyOf():

@@ -13,8 +13,9 @@ from lakesieve.advisor.result import Estimate, IndexEstimate
 from lakesieve.advisor.trial import TrialBuilder, rows_of, sampled, trial_folder
 from lakesieve.defaults import ABSENT_HITS, SAMPLE_ROWS
 from lakesieve.index import ShownList
-from lakesieve.index.definition import column_names, key_columns
+from lakesieve.index.definition import column_names
 from lakesieve.index.overview import key_layout
+from lakesieve.spark.build.keys import index_keys
 from lakesieve.spark.build.row_blocks import unit_of
 from lakesieve.spark.build.source import indexable
 from lakesieve.spark.tables import open_table
@@ -42,16 +43,16 @@ def estimate_indexes(
 ) -> list[IndexEstimate]:
     """Estimate the cost and the gain of indexes by trial indexes, which are deleted afterwards.
 
-    ``columns`` are the columns of each index. ``rows_per_block`` is as for
+    ``columns`` are the keys of each index, columns or one expression. ``rows_per_block`` is as for
     :func:`lakesieve.create_index`. ``sample`` is how many rows the trials read.
 
     Raises:
         NotFoundError: No such table or column.
-        UnsupportedError: A column's type cannot be indexed, or Spark cannot read the table.
+        UnsupportedError: A key cannot be indexed, or Spark cannot read the table.
     """
     opened = open_table(spark, table)
     version = opened.reader.version()
-    wanted = [key_columns(opened.reader, version, each) for each in columns]
+    wanted = [index_keys(opened, version, each) for each in columns]
     files = indexable(opened.reader.live_files(version))
     if not files.num_rows:
         return ShownList(_empty(table, column_names(each), budget) for each in columns)
@@ -103,7 +104,8 @@ def _gain(tried: TrialSet, sampled: int, files: int, *, has_statistics: bool) ->
         others = (found - 1) * (files - 1) / (sampled - 1) if sampled > 1 else 0.0
         return min(max(1 + others, 0.0), float(files))
 
-    now = of_table(layout.kept_by_bounds) if has_statistics else float(files)
+    is_known = has_statistics and tried.trial.index.definition.expression is None
+    now = of_table(layout.kept_by_bounds) if is_known else float(files)
     return {"files_now": now, "files_then": of_table(layout.kept)}
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
+from lakesieve.advisor.described_keys import DescribedKeys
 from lakesieve.advisor.event_log import read_event_logs
 from lakesieve.advisor.table_scans import known_table
+from lakesieve.index.expressions import expression_columns
 from lakesieve.index.find import matching_files
 from lakesieve.predicate.expression import (
     And,
@@ -16,15 +19,22 @@ from lakesieve.predicate.expression import (
     IsNull,
     Not,
     NullSafeEqual,
+    OnElements,
+    OnExpression,
+    OnText,
     Or,
     StartsWith,
+    Unknown,
 )
+from lakesieve.predicate.protocol import column_of_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from lakesieve.index import OpenedIndex
     from lakesieve.index.access import TableAccess
     from lakesieve.predicate import Expr
+    from lakesieve.tables import Column
 
 _COUNT = 30
 
@@ -62,8 +72,9 @@ def recent_queries(
     opened = access.open_table(table)
     version = opened.version()
     live = opened.live_files(version).column("path")
-    read = read_event_logs(event_logs, [known_table(opened)], access.options(None))
     indexes, _ = access.indexes(opened, location)
+    keys = DescribedKeys(partial(_indexed_key, indexes, opened.columns(version)))
+    read = read_event_logs(event_logs, [known_table(opened, keys)], access.options(None))
     queries = []
     for use in reversed([use for use in read.uses if use.text][-_COUNT:]):
         matches = matching_files(
@@ -90,6 +101,15 @@ def recent_queries(
     return RecentQueries(queries=tuple(queries), problems=read.problems)
 
 
+def _indexed_key(
+    indexes: Sequence[OpenedIndex], columns: Mapping[tuple[str, ...], Column], sql: str
+) -> tuple[Column, ...]:
+    """Return the key columns of an existing index on a key that is no column."""
+    # without Spark, other keys cannot be described
+    definitions = {index.definition.keys: index.definition for index in indexes}
+    return expression_columns(definitions[(sql,)], columns)
+
+
 def shape_of(condition: Expr) -> str:
     """Return the columns and the operators of a condition, without values."""
     match condition:
@@ -111,6 +131,16 @@ def shape_of(condition: Expr) -> str:
             return f"{'.'.join(condition.column)} <=> ?"
         case StartsWith():
             return f"{'.'.join(condition.column)} LIKE ?"
+        case OnText(otherwise=Unknown()):
+            return f"{'.'.join(condition.column)} LIKE ?"
+        case OnText():
+            return shape_of(condition.otherwise)
+        case OnElements():
+            _, source = column_of_parts(condition.tree)
+            return f"exists({'.'.join(source)}, {shape_of(condition.condition)})"
+        case OnExpression():
+            _, source = column_of_parts(condition.tree)
+            return shape_of(replace(condition.condition, column=(f"{'.'.join(source)}[?]",)))
         case Constant():
             return str(condition.value)
         case _:

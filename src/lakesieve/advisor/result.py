@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Verdict(StrEnum):
-    """The advice on a column. Codes are only ever added."""
+    """The advice on a key. Codes are only ever added."""
 
     INDEX = "index"
     EXISTS = "exists"
@@ -45,10 +45,10 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnAdvice(Shown):
-    """What an index on some columns would do.
+    """What an index on some columns, or on another key, would do.
 
     Args:
-        columns: The columns, in order.
+        columns: The columns, in order, or another key as the only one, such as ``words(message)``.
         verdict: Whether to index them; if not, why.
         why: The verdict in a sentence.
         queries: How many queries the index would serve.
@@ -121,7 +121,7 @@ class TableAdvice(Shown):
         sampled_rows: Rows of the sampled data files.
         queries: Number of queries that read the table.
         days: Days that the logs cover; 1 if there are only statements.
-        columns: The tried columns, best first.
+        columns: The tried columns and other keys, best first.
         unqueried: Columns that no query restricts.
         checks: Predictions compared with existing indexes, if requested.
         problems: What could not be read, and why.
@@ -156,7 +156,7 @@ class IndexEstimate(Shown):
 
     Args:
         table: The table's name.
-        columns: The columns, in order.
+        columns: The columns, in order, or another key as the only one.
         budget: What the index may cost or how wrong it may be; empty for an exact index.
         files: Data files of the table.
         rows: Rows of the table, or about as many.
@@ -165,7 +165,8 @@ class IndexEstimate(Shown):
         index_bytes: Bytes that the index would take.
         build_seconds: How long the build would take.
         refresh_seconds: How long a refresh would take after one more data file.
-        files_now: Data files in which minimum and maximum leave one key, on average.
+        files_now: Data files in which minimum and maximum leave one key, on average. They are all
+            files if the key is no column.
         files_then: Data files that the index would leave for one key, on average.
         rows_per_block: Rows of a block; ``None`` for an index of whole data files.
     """

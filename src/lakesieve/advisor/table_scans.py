@@ -6,12 +6,9 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from lakesieve.advisor.condition import (
-    ATTRIBUTE,
-    read_condition,
-    read_iceberg_filters,
-    split_list,
-)
+from lakesieve.advisor.condition import read_condition, read_iceberg_filters, split_list
+from lakesieve.advisor.described_keys import DescribedKeys
+from lakesieve.advisor.printed_expressions import ATTRIBUTE
 from lakesieve.errors import LakesieveError
 from lakesieve.predicate.expression import And, Expr
 from lakesieve.storage import normalized
@@ -46,6 +43,7 @@ class KnownTable:
     name: str  # the identifier in lower case, with its catalog; empty if the table has only a path
     location: str  # its normalized root
     kinds: Mapping[tuple[str, ...], str]  # key kinds of its columns, by path
+    keys: DescribedKeys = field(default_factory=DescribedKeys)  # its keys that are no columns
 
     def is_called(self, identifier: str, location: str) -> bool:
         """Return whether a scan reads this table."""
@@ -62,14 +60,18 @@ class KnownTable:
         return bool(place) and place.rstrip("/") == self.location.rstrip("/")
 
 
-def known_table(table: TableReader) -> KnownTable:
-    """Return a table with the names that plans use for it."""
+def known_table(table: TableReader, keys: DescribedKeys | None = None) -> KnownTable:
+    """Return a table with the names that plans use for it.
+
+    Without ``keys``, conditions on expressions, lists and maps are not read.
+    """
     name = parse_name(table.name)
     columns = table.columns(table.version())
     return KnownTable(
         name="" if name.format is not None else ".".join(name.identifier()).lower(),
         location=normalized(table.location),
         kinds={path: column.kind for path, column in columns.items()},
+        keys=keys or DescribedKeys(),
     )
 
 
@@ -154,7 +156,7 @@ class _ScanCollector:
         table = self._tables[number]
         scan = TableScan(table=number, files=_metric(node, _FILES), rewrites=_REWRITES in text)
         for condition in filters:
-            scan.conditions.append(read_condition(condition, table.kinds))
+            scan.conditions.append(read_condition(condition, table.kinds, table.keys))
             scan.text.append(re.sub(r"#\d+L?", "", condition))
         iceberg = _iceberg_filters(text)
         if iceberg:
@@ -163,7 +165,7 @@ class _ScanCollector:
                 scan.text.append(iceberg)
         partitions = str((node.get("metadata") or {}).get("PartitionFilters", "[]"))
         for part in split_list(partitions.removeprefix("[").removesuffix("]")):
-            scan.conditions.append(read_condition(part, table.kinds))
+            scan.conditions.append(read_condition(part, table.kinds, table.keys))
             scan.text.append(re.sub(r"#\d+L?", "", part))
         output = text.partition("[")[2].partition("]")[0]
         paths_by_name = {path[0].lower(): path for path in table.kinds if len(path) == 1}

@@ -60,8 +60,8 @@ class TrialSet:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of its columns."""
-        return tuple(".".join(column.path) for column in self.trial.columns)
+        """Its keys, as one gives them to ``create_index``: columns, or one expression."""
+        return self.trial.index.definition.keys
 
 
 def rows_of(files: pa.Table, counted: pa.Table) -> int:
@@ -143,22 +143,36 @@ class TrialBuilder:
         is_whole: bool,
         budget: str | None = None,
         absent_hits: float = ABSENT_HITS,
+        failures: dict[str, Exception] | None = None,
     ) -> list[TrialSet]:
-        """Build the trials of each index over a sample of the data files, or over all of them."""
+        """Build the trials of each index over a sample of the data files, or over all of them.
+
+        A trial of an expression fails where the expression does, such as a cast of a text that is
+        no number. Its error goes to ``failures``, by the expression, or is raised without it.
+        """
         build = partial(self.build, budget=budget, absent_hits=absent_hits)
         is_small = is_whole or files.num_rows < 4
         half = None if is_small else files.take(np.arange(0, files.num_rows, 2))
         one = files.slice(files.num_rows // 2, 1)
-        # the first trial of a session also loads classes, so its time does not count
-        build(wanted[0], one)
-        return [
-            TrialSet(
-                single=(build(columns, one), build(columns, one)),
-                half=None if half is None else build(columns, half),
-                trial=build(columns, files),
-            )
-            for columns in wanted
-        ]
+        tried = []
+        for columns in wanted:
+            expression = columns[0].expression
+            try:
+                if not tried:
+                    # the first trial of a session also loads classes, so its time does not count
+                    build(columns, one)
+                trials = TrialSet(
+                    single=(build(columns, one), build(columns, one)),
+                    half=None if half is None else build(columns, half),
+                    trial=build(columns, files),
+                )
+            except Exception as error:
+                if failures is None or expression is None:
+                    raise
+                failures[expression.sql] = error
+            else:
+                tried.append(trials)
+        return tried
 
     def build(
         self,
@@ -183,7 +197,7 @@ class TrialBuilder:
         )
         store = IndexStore(storage)
         build = IndexBuild(definition=definition, store=store, columns=key)
-        names = ", ".join(".".join(column.path) for column in key)
+        names = ", ".join(definition.keys)
         start = time.perf_counter()
         add_files(
             self._spark,

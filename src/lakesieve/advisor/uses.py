@@ -1,4 +1,4 @@
-"""Describe how tables are used: what queries restrict and join by, and the columns to try."""
+"""Describe how tables are used: what queries restrict and join by, and the keys to try."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from lakesieve.predicate import WORDS
 from lakesieve.predicate.expression import (
     And,
     Compare,
@@ -15,13 +16,20 @@ from lakesieve.predicate.expression import (
     IsNull,
     Not,
     NullSafeEqual,
+    OnElements,
+    OnExpression,
+    OnText,
     Or,
     StartsWith,
+    Unknown,
 )
+from lakesieve.predicate.protocol import column_of_parts
+from lakesieve.predicate.sql_text import column_sql
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from lakesieve.advisor.described_keys import DescribedKeys
     from lakesieve.tables import Column
 
 _SINGLE, _TOGETHER = 12, 3
@@ -61,19 +69,28 @@ class UsesRead:
 
 
 def candidates(
-    uses: Sequence[TableUse], columns: Mapping[tuple[str, ...], Column]
+    uses: Sequence[TableUse],
+    columns: Mapping[tuple[str, ...], Column],
+    keys: DescribedKeys,
 ) -> list[tuple[Column, ...]]:
-    """Return the columns to try, the most used first, then pairs that are compared together."""
+    """Return the keys to try, the most used first, then pairs of columns compared together.
+
+    ``keys`` describes the keys that are no columns.
+    """
     used: Counter[tuple[str, ...]] = Counter()
     pairs: Counter[tuple[tuple[str, ...], tuple[str, ...]]] = Counter()
     for use in uses:
-        mine = {path for path in columns_queried(use) if _can_be_key(columns.get(path))}
-        used.update(mine)
+        queried = keys_queried(use)
+        used.update(queried)
+        mine = {path for path in queried if _can_be_key(columns.get(path))}
         equal = sorted(path for path in _equal(use.condition) if path in mine)
         pairs.update(combinations(equal, 2))
-    chosen: list[tuple[Column, ...]] = [
-        (columns[path],) for path, _ in used.most_common(_SINGLE) if path in columns
-    ]
+    chosen: list[tuple[Column, ...]] = []
+    for path, _ in used.most_common():
+        column = columns.get(path)
+        key = keys.of(path[0]) if column is None else (column,) * _can_be_key(column)
+        if key and len(chosen) < _SINGLE:
+            chosen.append(key)
     often = max(3, _SELDOM * len(uses))
     for pair, count in pairs.most_common(_TOGETHER):
         if count >= often:
@@ -82,9 +99,21 @@ def candidates(
     return chosen
 
 
-def columns_queried(use: TableUse) -> set[tuple[str, ...]]:
-    """Return the columns that a use restricts or joins by."""
+def keys_queried(use: TableUse) -> set[tuple[str, ...]]:
+    """Return the keys that a use restricts or joins by.
+
+    A key is a column by its path, or the SQL text of another key, such as ``("words(message)",)``.
+    """
     return set(_restricted(use.condition)) | {one.column for one in use.joined}
+
+
+def columns_queried(
+    uses: Sequence[TableUse], columns: Mapping[tuple[str, ...], Column], keys: DescribedKeys
+) -> set[tuple[str, ...]]:
+    """Return the columns that uses restrict or join by, also as a part of other keys."""
+    queried = set().union(*map(keys_queried, uses))
+    others = (column for path in queried - set(columns) for column in keys.of(path[0]))
+    return queried | {source.path for column in others for source in column.sources}
 
 
 def _can_be_key(column: Column | None) -> bool:
@@ -96,10 +125,24 @@ def _restricted(condition: Expr) -> Iterable[tuple[str, ...]]:
         case And() | Or():
             for arg in condition.args:
                 yield from _restricted(arg)
+        case Not(arg=OnText() as negated):
+            yield from _restricted(negated.otherwise)
         case Not():
-            # Spark adds IS NOT NULL to every comparison
-            if not isinstance(condition.arg, IsNull):
+            # Spark adds IS NOT NULL to every comparison. An index on elements does not know the
+            # rows without an element.
+            if not isinstance(condition.arg, IsNull | OnElements):
                 yield from _restricted(condition.arg)
+        case OnText():
+            # an index on the text itself finds a text by its beginning
+            if isinstance(condition.otherwise, Unknown):
+                yield (f"{WORDS}({column_sql(condition.column)})",)
+            yield from _restricted(condition.otherwise)
+        case OnElements() | OnExpression():
+            parts, column = column_of_parts(condition.tree)
+            yield (f"{parts}({column_sql(column)})",)
+        case StartsWith(prefix=b""):
+            # as Spark begins every pattern of LIKE
+            pass
         case Compare() | In() | IsNull() | NullSafeEqual() | StartsWith():
             yield condition.column
 

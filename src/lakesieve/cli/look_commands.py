@@ -218,7 +218,7 @@ def advise(
     create: Annotated[bool, option("Build the indexes that are advised.", "--create")] = False,
     html: Page = None,
 ) -> list[TableAdvice]:
-    """Advise which columns to index, by the queries that you run and by trial indexes.
+    """Advise which columns or other keys to index, by your queries and by trial indexes.
 
     The advice says what each index saves and costs, and why other columns are not worth one.
     """

@@ -100,17 +100,17 @@ def _on_entry(
     # a condition that compares the value with anything but constants is not read
     condition = leaf(plain)
     return (
-        None if condition is None else _of_entry(condition, parts_tree(ENTRIES, column), key, text)
+        None if condition is None else of_entry(condition, parts_tree(ENTRIES, column), key, text)
     )
 
 
-def _of_entry(condition: Expr, tree: str, key: Literal, text: str) -> Expr:
+def of_entry(condition: Expr, tree: str, key: Literal, text: str) -> Expr:
     """Return a condition on a column as one on the value of an entry."""
     match condition:
         case Not():
-            return Not(arg=_of_entry(condition.arg, tree, key, text))
+            return Not(arg=of_entry(condition.arg, tree, key, text))
         case And():
-            return And(args=tuple(_of_entry(arg, tree, key, text) for arg in condition.args))
+            return And(args=tuple(of_entry(arg, tree, key, text) for arg in condition.args))
         case Compare() | In() | IsNull() | NullSafeEqual() | StartsWith():
             return OnExpression(tree=tree, text=text, condition=condition, entry=key)
         case Constant():

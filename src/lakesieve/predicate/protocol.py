@@ -87,6 +87,12 @@ def parts_tree(parts: str, column: tuple[str, ...]) -> str:
     return json.dumps([parts, {"col": list(column), "type": None}])
 
 
+def column_of_parts(tree: str) -> tuple[str, tuple[str, ...]]:
+    """Return what the tree of elements or entries begins with, and the path of their column."""
+    parts, source, *_ = json.loads(tree)
+    return parts, tuple(source["col"])
+
+
 def condition_of(document: Any) -> Expr:
     """Translate a condition.
 
