@@ -14,7 +14,7 @@ from lakesieve.advisor.described_keys import DescribedKeys
 from lakesieve.advisor.printed_expressions import PlanColumns, PrintedExpressions
 from lakesieve.advisor.recent import shape_of
 from lakesieve.advisor.uses import TableUse, candidates, columns_queried, keys_queried
-from lakesieve.errors import InvalidInputError
+from lakesieve.errors import ErrorKind, InvalidInputError
 from lakesieve.index.expressions import key_expression
 from lakesieve.predicate.expression import (
     ELEMENT,
@@ -65,7 +65,7 @@ KEYS = {
 def described(sql: str) -> tuple[Column, ...]:
     """Describe a key as Spark does."""
     if sql not in KEYS:
-        raise InvalidInputError(sql)
+        raise InvalidInputError(sql, kind=ErrorKind.INVALID_ARGUMENT)
     words = set(re.findall(r"\w+", sql))
     source = next(column for path, column in COLUMNS.items() if path[-1] in words)
     parts = [{"type": kind, "kind": kind, "scale": 0} for kind in KEYS[sql]]
@@ -159,7 +159,10 @@ def test_lists_of_values() -> None:
             In(column=ELEMENT, values=(text("red"), text("blue"))),
         ),
         (
-            "exists(tags#1, lambdafunction(((lambda y#9 = a) OR (lambda y#9 = b)), lambda y#9, true))",
+            (
+                "exists(tags#1, lambdafunction(((lambda x#9 = a) OR (lambda x#9 = b)), "
+                "lambda x#9, false))"
+            ),
             Or(args=(equal(ELEMENT, "a"), equal(ELEMENT, "b"))),
         ),
         ("array_contains(map_keys(attributes#1), color)", equal(ELEMENT, "color")),

@@ -198,9 +198,10 @@ class FileShares:
         if codes is None or not len(codes):
             return shares
         numbers = trial.index.numbers(self.sample.paths)
-        _, files = trial.index.points(codes)
+        which, files = trial.index.points(codes)
         counted = np.bincount(files, minlength=int(numbers.max(initial=-1)) + 1)
-        shares[numbers >= 0] = counted[numbers[numbers >= 0]] / len(codes)
+        # the index shortens texts, and a shortened text may be no key
+        shares[numbers >= 0] = counted[numbers[numbers >= 0]] / max(len(np.unique(which)), 1)
         return shares
 
 

@@ -154,7 +154,7 @@ class TrialBuilder:
         is_small = is_whole or files.num_rows < 4
         half = None if is_small else files.take(np.arange(0, files.num_rows, 2))
         one = files.slice(files.num_rows // 2, 1)
-        tried = []
+        tried: list[TrialSet] = []
         for columns in wanted:
             expression = columns[0].expression
             try:

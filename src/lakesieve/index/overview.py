@@ -47,7 +47,8 @@ class KeyLayout:
         held: For some of those files, evenly spread, in which columns of neighbouring keys each
             holds any: a row a file.
         spans: The first and the last of those columns for each of them, -1 where it holds none.
-        files_of_key: For each key, how many data files hold it.
+        files_of_key: For each key, how many data files hold it. A text may have none, because the
+            index shortens texts, and then it is no key.
         between: For each key, in how many data files it is between the smallest and the largest
             sampled key, and so what minimum and maximum leave.
         axis: Some keys from the smallest to the largest, as texts; of several columns the first.
@@ -63,8 +64,9 @@ class KeyLayout:
 
     @property
     def kept(self) -> float:
-        """Data files that hold a key, on average."""
-        return float(self.files_of_key.mean())
+        """Data files that hold a key, on average over the keys that some live file holds."""
+        held = self.files_of_key[self.files_of_key > 0]
+        return float(held.mean()) if len(held) else 0.0
 
     @property
     def kept_by_bounds(self) -> float:
