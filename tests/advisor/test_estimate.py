@@ -111,6 +111,16 @@ def use(condition: str, *joined: str) -> TableUse:
     )
 
 
+def test_searches_are_few() -> None:
+    """Of many queries that look for parts of texts, some count for all."""
+    column_uses, searches = [use("a = 5")] * 500, [use("NOT b LIKE '%x%' OR a = 5")] * 400
+    shares = FileShares(sample(1, 1), column_uses + searches)
+    assert len(shares.uses) == 450
+    assert shares.weight == 2
+    assert len(FileShares(sample(1, 1), searches[:200]).uses) == 200
+    assert len(FileShares(sample(1, 1), column_uses).uses) == 500
+
+
 def test_candidates() -> None:
     """The most used columns come first, then frequent pairs, and nothing that cannot be a key."""
     kinds = {"a": "integer", "b": "string", "c": "integer", "data": "other"}

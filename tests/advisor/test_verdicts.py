@@ -65,6 +65,23 @@ def advice(
     return {",".join(one.columns): one for one in found}
 
 
+def test_each_advised_index_has_its_own_name() -> None:
+    """If another index has the name that a key would have, the command gives one."""
+    keys = ("k % 100", "k + 100", "words(m)", "lower(e)")
+    ranges = [range(2), range(2, 4), range(4, 6), range(6, 8)]
+    found = advice(
+        *(column(key, reads(1, uses=uses), uses) for key, uses in zip(keys, ranges, strict=True)),
+        existing=(("lower", "e"),),
+    )
+    table = "lakesieve create 'lake.db.my table'"
+    commands = {one.command.removeprefix(table).strip() for one in found.values()}
+    assert commands == {
+        *("'k % 100'", "'k + 100' --name k_100_2", "'words(m)'"),
+        "'lower(e)' --name lower_e_2",
+    }
+    assert {one.name for one in found.values()} == {"k_100", "k_100_2", "words_m", "lower_e_2"}
+
+
 def test_the_most_saving_first() -> None:
     """What each index saves in addition to those before it decides the order."""
     some, few = range(6), range(6, 10)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lakesieve.advisor.result import Estimate
+from lakesieve.advisor.uses import looks_for_parts
 from lakesieve.index import Candidates, OpenedIndex, plan
 from lakesieve.predicate import (
     AllOf,
@@ -39,6 +40,8 @@ _KEYS = 2_048
 _Z = 1.96
 # most different uses that are judged; the others count like their average
 _MAX_USES = 2_000
+# most of them that look for parts of texts, for each of which an index may read all of its words
+_MAX_SEARCHES = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -91,8 +94,10 @@ class FileShares:
 
     def __init__(self, sample: Sample, uses: Sequence[TableUse]) -> None:
         chosen = list(uses)
-        if len(chosen) > _MAX_USES:
-            order = np.random.default_rng(7).permutation(len(chosen))[:_MAX_USES]
+        searches = sum(looks_for_parts(use.condition) for use in chosen)
+        most = min(_MAX_USES, len(chosen) * _MAX_SEARCHES // max(searches, _MAX_SEARCHES))
+        if len(chosen) > most:
+            order = np.random.default_rng(7).permutation(len(chosen))[:most]
             chosen = [chosen[at] for at in sorted(order.tolist())]
         self.uses = chosen
         self.weight = len(uses) / max(len(chosen), 1)

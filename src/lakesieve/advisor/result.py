@@ -59,6 +59,7 @@ class ColumnAdvice(Shown):
         build_seconds: Time to build it alone.
         refresh_seconds: Time to refresh it after one more data file.
         payback_days: Days until it has saved its build time; ``None`` if never.
+        name: The name that the index would have, if it is advised.
         command: The command that creates it, if it is advised.
 
     Examples:
@@ -79,6 +80,7 @@ class ColumnAdvice(Shown):
     refresh_seconds: Estimate
     payback_days: Estimate | None
     command: str
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,7 +169,8 @@ class IndexEstimate(Shown):
         refresh_seconds: How long a refresh would take after one more data file.
         files_now: Data files in which minimum and maximum leave one key, on average. They are all
             files if the key is no column.
-        files_then: Data files that the index would leave for one key, on average.
+        files_then: Data files that the index would leave for one key, on average. If a row may have
+            many keys, one of them is an element, an entry or a word.
         rows_per_block: Rows of a block; ``None`` for an index of whole data files.
     """
 

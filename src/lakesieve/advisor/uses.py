@@ -116,6 +116,17 @@ def columns_queried(
     return queried | {source.path for column in others for source in column.sources}
 
 
+def looks_for_parts(condition: Expr) -> bool:
+    """Return whether a condition looks for parts of texts, which an index on words answers."""
+    match condition:
+        case And() | Or():
+            return any(map(looks_for_parts, condition.args))
+        case Not():
+            return looks_for_parts(condition.arg)
+        case _:
+            return isinstance(condition, OnText)
+
+
 def _can_be_key(column: Column | None) -> bool:
     return column is not None and column.kind != "other"
 

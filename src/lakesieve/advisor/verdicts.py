@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass
+from itertools import chain, count
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lakesieve.advisor.result import ColumnAdvice, Estimate, Verdict
 from lakesieve.defaults import MAX_PAYBACK_DAYS, MIN_SECONDS_SAVED
+from lakesieve.index.definition import default_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -89,8 +91,15 @@ def judge(
             better = _nearest(one, [other for other in measured if other.columns in chosen])
             why = f"an index on {', '.join(better)} answers nearly all of the same queries"
             verdicts[one.columns] = (Verdict.COVERED, why)
-    advice = [_advice(one, table, saved[one.columns], *verdicts[one.columns]) for one in ranked]
     order = list(chosen)
+    advised = [columns for columns in order if verdicts[columns][0] is Verdict.INDEX]
+    new_names = _new_names(advised, set(existing.values()))
+    advice = [
+        _advice(
+            one, table, saved[one.columns], verdicts[one.columns], new_names.get(one.columns, "")
+        )
+        for one in ranked
+    ]
     return sorted(
         advice, key=lambda one: order.index(one.columns) if one.columns in chosen else len(order)
     )
@@ -100,6 +109,18 @@ def existing_name(columns: tuple[str, ...], existing: Mapping[tuple[str, ...], s
     """Return the name of the index whose first columns are these columns."""
     names = [name for have, name in existing.items() if have[: len(columns)] == columns]
     return existing.get(columns, names[0] if names else None)
+
+
+def _new_names(advised: Sequence[tuple[str, ...]], taken: set[str]) -> dict[tuple[str, ...], str]:
+    """Return a name for each advised index that no other index has."""
+    names: dict[tuple[str, ...], str] = {}
+    for columns in advised:
+        name = default_name(columns)
+        others = (f"{name}_{number}" for number in count(2))
+        # such as for the expressions id % 100 and id + 100
+        names[columns] = next(one for one in chain([name], others) if one not in taken)
+        taken = taken | {names[columns]}
+    return names
 
 
 def _spares(one: TrialResult, before: np.ndarray) -> bool:
@@ -194,16 +215,19 @@ def _together(
     return tuple(chosen)
 
 
-def _advice(one: TrialResult, table: str, saved: float, verdict: Verdict, why: str) -> ColumnAdvice:
+def _advice(
+    one: TrialResult, table: str, saved: float, verdict: tuple[Verdict, str], name: str
+) -> ColumnAdvice:
     now, then = one.files_now, one.files_then
     spared = max(now.value - then.value, 1e-9)
     low, high = (max(now.value - bound, 0.0) / spared for bound in (then.high, then.low))
     between = Estimate(value=saved, low=saved * low, high=saved * high)
-    names = " ".join(shlex.quote(name) for name in one.columns)
+    keys = " ".join(shlex.quote(key) for key in one.columns)
+    named = "" if name == default_name(one.columns) else f" --name {shlex.quote(name)}"
     return ColumnAdvice(
         columns=one.columns,
-        verdict=verdict,
-        why=why,
+        verdict=verdict[0],
+        why=verdict[1],
         queries=one.queries,
         files_now=now,
         files_then=then,
@@ -212,9 +236,8 @@ def _advice(one: TrialResult, table: str, saved: float, verdict: Verdict, why: s
         build_seconds=one.build_seconds,
         refresh_seconds=one.refresh_seconds,
         payback_days=_payback(one.build_seconds, between) if saved > 0 else None,
-        command=f"lakesieve create {shlex.quote(table)} {names}"
-        if verdict is Verdict.INDEX
-        else "",
+        name=name,
+        command=f"lakesieve create {shlex.quote(table)} {keys}{named}" if name else "",
     )
 
 

@@ -261,7 +261,12 @@ def _create(run: Run, advice: TableAdvice, spark: Session) -> None:
     names = "; ".join(", ".join(columns) for columns in wanted)
     with run.output.building(f"Indexing {names} of {advice.table}") as progress:
         ls.create_indexes(
-            advice.table, wanted, spark=spark, location=run.location, progress=progress
+            advice.table,
+            wanted,
+            spark=spark,
+            names=[one.name for one in advice.advised],
+            location=run.location,
+            progress=progress,
         )
 
 

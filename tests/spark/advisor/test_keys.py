@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,6 @@ from typer.testing import CliRunner
 import lakesieve as ls
 from lakesieve.advisor.advise import _described_keys
 from lakesieve.advisor.event_log import read_event_logs
-from lakesieve.advisor.index_estimates import estimate_indexes
 from lakesieve.advisor.result import Verdict
 from lakesieve.advisor.table_scans import known_table
 from lakesieve.advisor.uses import keys_queried
@@ -20,7 +20,7 @@ from lakesieve.cli.app import build_app
 from lakesieve.spark.tables import open_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -99,6 +99,21 @@ def table(spark: SparkSession) -> Iterator[str]:
     spark.sql(f"DROP TABLE {TABLE} PURGE")
 
 
+@pytest.fixture
+def lakesieve(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """The command line in the session of the tests, which returns what it prints."""
+    monkeypatch.setattr("lakesieve.cli.session.start_session", lambda *_, **__: spark)
+    warehouse = str(spark.conf.get("spark.sql.catalog.lake.warehouse"))
+    monkeypatch.setenv("LAKESIEVE_WAREHOUSE", warehouse)
+
+    def run(*command: str) -> str:
+        done = CliRunner().invoke(build_app(), command)
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    return run
+
+
 def log_of(spark: SparkSession, folder: Path, table: str, *conditions: str) -> str:
     """A log of a query for each condition."""
     with logged(spark, folder, compress="false", rolling_enabled="false"):
@@ -107,7 +122,8 @@ def log_of(spark: SparkSession, folder: Path, table: str, *conditions: str) -> s
     return str(folder)
 
 
-@pytest.mark.parametrize("kind", ["iceberg", "parquet"])
+# Spark prints the same condition for all formats
+@pytest.mark.parametrize("kind", ["iceberg", pytest.param("parquet", marks=pytest.mark.soak)])
 def test_what_logs_ask_for(spark: SparkSession, table: str, tmp_path: Path, kind: str) -> None:
     """Each condition is read, as this version of Spark prints it, as one on its key."""
     name = source = table
@@ -127,7 +143,7 @@ def test_what_logs_ask_for(spark: SparkSession, table: str, tmp_path: Path, kind
 
 
 def test_suggested_commands(
-    spark: SparkSession, table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, table: str, tmp_path: Path, lakesieve: Callable[..., str]
 ) -> None:
     """Each kind of key is advised, and the index that its command makes serves its query."""
     log = log_of(spark, tmp_path / "logs", table, *SEARCHED.values())
@@ -141,13 +157,10 @@ def test_suggested_commands(
     assert advice.problems == ()
     assert {one.columns for one in advice.advised} == {(key,) for key in SEARCHED}
     assert set(advice.unqueried) == {"id", "ts", "st.city"}
-    monkeypatch.setattr("lakesieve.cli.session.start_session", lambda *_, **__: spark)
-    warehouse = str(spark.conf.get("spark.sql.catalog.lake.warehouse"))
-    monkeypatch.setenv("LAKESIEVE_WAREHOUSE", warehouse)
     for one in advice.advised:
         program, *command = shlex.split(one.command)
-        done = CliRunner().invoke(build_app(), command)
-        assert (program, done.exit_code) == ("lakesieve", 0), done.output
+        assert program == "lakesieve"
+        lakesieve(*command)
     names = {info.columns[0]: info.name for info in ls.list_indexes(table, spark=spark)}
     ls.enable(spark)
     try:
@@ -183,19 +196,45 @@ def test_an_index_in_other_words(spark: SparkSession, table: str, tmp_path: Path
     assert check.bytes_error < 0.05
 
 
-def test_estimates(spark: SparkSession, table: str, tmp_path: Path) -> None:
+def test_estimates(
+    spark: SparkSession, table: str, tmp_path: Path, lakesieve: Callable[..., str]
+) -> None:
     """An estimate of any kind of key has the size that the index then has."""
-    keys = list(SEARCHED)
+    keys = [key for key in SEARCHED if "," not in key]
+    wanted = [word for key in keys for word in ("--index", key)]
 
-    estimates = estimate_indexes(table, keys, spark=spark)
+    estimates = json.loads(lakesieve("create", table, *wanted, "--dry-run", "--json"))
 
-    assert [one.columns for one in estimates] == [(key,) for key in keys]
-    location = str(tmp_path / "indexes")
-    for one in estimates:
-        index = ls.create_index(table, one.columns, spark=spark, location=location)
-        assert one.index_bytes.value == pytest.approx(index.info().bytes, rel=0.05)
-        assert (one.files_now, one.rows) == (FILES, ROWS)
-        assert 1 <= one.files_then <= FILES
+    assert [one["columns"] for one in estimates] == [[key] for key in keys]
+    indexes = ls.create_indexes(table, keys, spark=spark, location=str(tmp_path / "indexes"))
+    for one, index in zip(estimates, indexes, strict=True):
+        assert one["index_bytes"]["value"] == pytest.approx(index.info().bytes, rel=0.05)
+        assert (one["files_now"], one["rows"]) == (FILES, ROWS)
+        assert 1 <= one["files_then"] <= FILES
+    assert estimates[keys.index("lower(email)")]["files_then"] == 1
+
+
+# statements are read like the queries of a log, and the sample like all files
+@pytest.mark.soak
+def test_statements_and_a_sample(spark: SparkSession, table: str, tmp_path: Path) -> None:
+    """Statements of a file ask for keys, too, and trials over half of the files have bounds."""
+    file = tmp_path / "queries.sql"
+    statements = [f"SELECT id FROM {table} WHERE {text}" for text in SEARCHED.values()]
+    statements += [f"DELETE FROM {table} WHERE array_contains(tags, 't{n}')" for n in range(3)]
+    file.write_text(";\n".join(statements))
+
+    (advice,) = ls.advise(
+        table, queries=[str(file)], spark=spark, sample=ROWS // 2, min_saved=0, max_payback=1e9
+    )
+
+    assert advice.problems == ()
+    assert advice.sampled_files == FILES // 2
+    tried = {one.columns: one for one in advice.columns}
+    assert set(tried) == {(key,) for key in SEARCHED}
+    assert tried["elements(tags)",].queries == 4
+    for one in tried.values():
+        assert one.files_then.low <= 1.5 <= one.files_then.high
+        assert one.index_bytes.low < one.index_bytes.value < one.index_bytes.high
 
 
 def test_an_expression_that_fails(spark: SparkSession, tmp_path: Path) -> None:
