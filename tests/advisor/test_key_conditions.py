@@ -122,6 +122,7 @@ def test_expressions_as_sql(printed: str, sql: str | None) -> None:
     ("printed", "meant"),
     [
         ("((k#1L % 100) = 7)", ("k % 100", "=", "7")),
+        ("(7 < (k#1L % 100))", ("k % 100", ">", "7")),
         ("(cast(ts#1 as date) >= 2024-01-02)", ("cast(ts as date)", ">=", "2024-01-02")),
         (
             "(date_trunc(day, ts#1, Some(UTC)) = 2024-01-02 00:00:00)",
@@ -144,6 +145,8 @@ def test_lists_of_values() -> None:
     """IN and INSET of expressions are read."""
     for printed in ("lower(email#1) IN (a,b)", "lower(email#1) INSET a, b"):
         assert read(printed) == In(column=("lower(email)",), values=(text("a"), text("b")))
+    assert isinstance(read("((k#1L % 100) IN (1,2) AND (k#1L > 5))"), And)
+    assert isinstance(read("(k#1L % 100) IN (1,2)"), In)
 
 
 @pytest.mark.parametrize(
@@ -209,6 +212,7 @@ def pattern(*parts: str, begins: bool = False, ends: bool = False, folded: bool 
         ("Contains(lower(message#1), a)", pattern("a", folded=True)),
         ("lower(message#1) LIKE a%b", pattern("a", "b", begins=True, ends=True, folded=True)),
         ("(lower(message#1) = a b)", pattern("a b", begins=True, ends=True, folded=True)),
+        ("(a b = lower(email#1))", pattern("a b", begins=True, ends=True, folded=True)),
         ("(lower(email#1) = a b)", pattern("a b", begins=True, ends=True, folded=True)),
         ("StartsWith(lower(email#1), a b)", pattern("a b", begins=True, folded=True)),
     ],

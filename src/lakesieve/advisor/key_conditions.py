@@ -23,6 +23,7 @@ from lakesieve.advisor.printed_expressions import (
 )
 from lakesieve.errors import LakesieveError
 from lakesieve.predicate import ELEMENTS, ENTRIES
+from lakesieve.predicate.converting import MIRRORED
 from lakesieve.predicate.expression import (
     ELEMENT,
     Compare,
@@ -50,6 +51,7 @@ _CALLED = re.compile(
     re.DOTALL,
 )
 _COMPARISON = re.compile(r" (?P<op><=>|<=|>=|=|<|>) (?P<value>.*)", re.DOTALL)
+_MIRRORED = re.compile(r"(?P<value>[^#]*?) (?P<op><=>|<=|>=|=|<|>) (?P<operand>.*)", re.DOTALL)
 _IN = re.compile(r" (?:IN \((?P<values>.*)\)|INSET (?P<set>.*))", re.DOTALL)
 _LIKE = re.compile(r" LIKE (?P<pattern>.*?)(?: ESCAPE '(?P<escape>.)')?", re.DOTALL)
 _TEXT = re.compile(rf"lower\((?P<folded>{ATTRIBUTE})\)|(?P<plain>{ATTRIBUTE})")
@@ -104,12 +106,12 @@ class KeyConditions:
         """Return a condition, or ``None`` if it is not understood."""
         if len(text) > _LONGEST:
             return None
-        if text.startswith("(") and text.endswith(")"):
-            return self._compared(*split_operand(text[1:-1]), text)
+        operand, rest = split_operand(text)
+        if text.startswith("(") and not rest:
+            return self._comparison(text[1:-1], text)
         called = _CALLED.fullmatch(text)
         if called is not None:
             return self._called(called["name"], called["inner"], text)
-        operand, rest = split_operand(text)
         like = _LIKE.fullmatch(rest)
         if like is not None:
             return self._like(operand, like["pattern"], like["escape"])
@@ -138,6 +140,18 @@ class KeyConditions:
             return None
         tree = parts_tree(ENTRIES, column[0])
         return _Operand(path=ELEMENT, kind=parts[1].kind, entry=(tree, literal))
+
+    def _comparison(self, inner: str, text: str) -> Expr | None:
+        operand, rest = split_operand(inner)
+        if operand:
+            return self._compared(operand, rest, text)
+        constant_first = _MIRRORED.fullmatch(inner)
+        if constant_first is None:
+            return None
+        operator = MIRRORED.get(constant_first["op"], constant_first["op"])
+        operand, rest = split_operand(constant_first["operand"])
+        value = constant_first["value"]
+        return None if rest else self._compared(operand, f" {operator} {value}", text)
 
     def _compared(self, operand_text: str, rest: str, text: str) -> Expr | None:
         match = _COMPARISON.fullmatch(rest)
