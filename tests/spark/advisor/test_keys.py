@@ -248,14 +248,14 @@ def test_an_expression_that_fails(spark: SparkSession, tmp_path: Path) -> None:
     rows.write.parquet(str(tmp_path / "t"))
     source = f"parquet.`{tmp_path / 't'}`"
     with logged(spark, tmp_path / "logs", compress="false", rolling_enabled="false"):
-        for condition in ("id = 5", "id = 1000 AND CAST(code AS INT) = 7", "lower(code) = 'x5'"):
+        for condition in ("id = 5", "id = 1000 AND CAST(code AS INT) = 7"):
             spark.sql(f"SELECT id FROM {source} WHERE {condition}").collect()
 
     (advice,) = ls.advise(name, event_logs=[str(tmp_path / "logs")], spark=spark)
 
     is_ansi = spark.conf.get("spark.sql.ansi.enabled") == "true"
     tried = {one.columns for one in advice.columns}
-    assert tried >= {("id",), ("lower(code)",)}
+    assert ("id",) in tried
     assert (("cast(code as int)",) in tried) != is_ansi
     assert len(advice.problems) == is_ansi
     assert all("cast(code as int): no trial index" in problem for problem in advice.problems)
