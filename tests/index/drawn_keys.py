@@ -11,14 +11,18 @@ from hypothesis import strategies as st
 from tests.kit.key_table import KeyTable
 from tests.kit.strategies import key_columns
 
-from lakesieve.index import OpenedIndex
+from lakesieve.index import OpenedIndex, column_types
 from lakesieve.index.access import without_engine
+from lakesieve.predicate import bind, exact_values
+from lakesieve.predicate.parse import parse_sql
 from lakesieve.sieve import KINDS, KeyType
 from lakesieve.store import IndexStore
 from lakesieve.tables import Column
 
 if TYPE_CHECKING:
     from collections.abc import Collection
+
+    from lakesieve.predicate import Ranges
 
 INTEGERS = KeyType(kind="integer")
 
@@ -123,3 +127,25 @@ def opened_with(table: KeyTable, complete: Collection[str]) -> tuple[OpenedIndex
         left -= set(paths)
         first += files
     return opened, live
+
+
+def drawn_condition(data: st.DataObject, table: KeyTable, key_type: KeyType) -> str:
+    """Draw a condition on the keys of a table: of a few integers or texts, or of null."""
+    every = [value for values in table.files.values() for value in values.to_pylist()]
+    held = sorted({value for value in every if isinstance(value, str | int) and value is not None})
+    plain = [value for value in held if not isinstance(value, str) or value.isascii()]
+    forms = ["k IS NOT NULL", "k IS NULL"]
+    if plain and key_type.kind in {"integer", "string"}:
+        some = [data.draw(st.sampled_from(plain)) for _ in range(2)]
+        low, high = (repr(value) for value in sorted(some))
+        forms += [f"k = {low}", f"k IN ({low}, {high})", f"k BETWEEN {low} AND {high}"]
+        forms += [f"k >= {low}", f"k <> {high}", f"k = {low} OR k IS NULL"]
+    return data.draw(st.sampled_from(forms))
+
+
+def values_of(table: KeyTable, condition: str) -> Ranges:
+    """Return the values that fulfil a condition on the keys."""
+    types = column_types(table.columns(table.version()))
+    known = exact_values(bind(parse_sql(condition), types, strict=True))
+    assert known is not None
+    return known[1]

@@ -10,16 +10,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.depth import depth
-from tests.index.drawn_keys import INTEGERS, drawn_life, opened_with, table_of
+from tests.index.drawn_keys import (
+    INTEGERS,
+    drawn_condition,
+    drawn_life,
+    opened_with,
+    table_of,
+    values_of,
+)
 
 from lakesieve.index import (
     NeededRows,
     ReasonCode,
     SomeRows,
-    column_types,
     plan,
 )
-from lakesieve.predicate import bind, exact_values
 from lakesieve.predicate.parse import parse_sql
 from lakesieve.sieve import encode_keys
 
@@ -67,28 +72,6 @@ def _matching(
     return found
 
 
-def _values(table: KeyTable, condition: str) -> Ranges:
-    """Return the values that fulfil a condition."""
-    types = column_types(table.columns(table.version()))
-    known = exact_values(bind(parse_sql(condition), types, strict=True))
-    assert known is not None
-    return known[1]
-
-
-def _drawn_condition(data: st.DataObject, table: KeyTable, key_type: KeyType) -> str:
-    """Draw a condition on the keys of a table: of a few integers or texts, or of null."""
-    every = [value for values in table.files.values() for value in values.to_pylist()]
-    held = sorted({value for value in every if isinstance(value, str | int) and value is not None})
-    plain = [value for value in held if not isinstance(value, str) or value.isascii()]
-    forms = ["k IS NOT NULL", "k IS NULL"]
-    if plain and key_type.kind in {"integer", "string"}:
-        some = [data.draw(st.sampled_from(plain)) for _ in range(2)]
-        low, high = (repr(value) for value in sorted(some))
-        forms += [f"k = {low}", f"k IN ({low}, {high})", f"k BETWEEN {low} AND {high}"]
-        forms += [f"k >= {low}", f"k <> {high}", f"k = {low} OR k IS NULL"]
-    return data.draw(st.sampled_from(forms))
-
-
 @settings(max_examples=depth("SOME_ROWS", test=120, soak=3000))
 @given(data=st.data())
 def test_enough_rows_are_kept(data: st.DataObject) -> None:
@@ -97,8 +80,8 @@ def test_enough_rows_are_kept(data: st.DataObject) -> None:
     table, key_type = life.table, life.key_type
     if data.draw(st.booleans()):
         life.compact(data)
-    condition = _drawn_condition(data, table, key_type)
-    values = _values(table, condition)
+    condition = drawn_condition(data, table, key_type)
+    values = values_of(table, condition)
     limit = data.draw(st.sampled_from([1, 2, 5, 40]))
     for paths in table.versions:
         complete = [path for path in paths if data.draw(st.integers(0, 3))]

@@ -14,7 +14,11 @@ from tests.engines.tables import COLUMNS, indexes_with_gaps, rows, rows_by_file
 from tests.planner.conditions import compared_with, drawn_condition, order_of, truth
 from tests.planner.engine import Engine, scan_of
 
+from lakesieve.index import column_types, find
+from lakesieve.index.access import without_engine
+from lakesieve.index.row_order import RowOrder
 from lakesieve.planner import Planner
+from lakesieve.predicate import bind, condition_of, exact_values, rows_where, to_sql
 from lakesieve.tables.opening import open_table
 
 if TYPE_CHECKING:
@@ -143,4 +147,42 @@ def test_files_of_the_first_rows_are_kept(table: TableReader) -> None:
         assert kept <= without
         used += 1
         fewer += len(kept) < len(without)
+    assert fewer > used / 10
+
+
+def test_files_of_the_first_rows_are_found(table: TableReader) -> None:
+    """``find_files`` counts the rows of a condition in SQL text as the scans of engines do."""
+    drawn = random.Random("orders with conditions in SQL")
+    access = without_engine()
+    indexes, _ = access.indexes(table, None)
+    types = column_types(table.columns(table.version()))
+    held = rows_by_file(table)
+    live = table.live_files(table.version())
+    locations = dict(
+        zip(*(live.column(name).to_pylist() for name in ("path", "location")), strict=True)
+    )
+    rows_held = [(path, row) for path, found in held.items() for row in found]
+    used = fewer = 0
+    for number in range(ORDERS):
+        index = drawn.choice(INDEXES)
+        at = drawn.randrange(len(index))
+        condition = _condition(drawn, index, at, [row for _, row in rows_held])
+        (order, *_) = _orders(drawn, index[at])
+        bound = bind(condition_of(condition), types, strict=False)
+        if exact_values(bound) is None:
+            continue
+        text = to_sql(rows_where(bound), types, shorten=False)
+        direction = "DESC" if order["descending"] else "ASC"
+        nulls = "FIRST" if order["nulls_first"] else "LAST"
+        wanted = RowOrder.parse(f"{index[at]} {direction} NULLS {nulls}", order["limit"])
+
+        kept = find(table, indexes, [], text, access=access, order=wanted)
+
+        matching = [(path, row) for path, row in rows_held if truth(condition, row) is True]
+        needed = {locations[path] for path in _first(order, matching)}
+        assert needed <= set(kept.paths), (number, text, str(wanted))
+        without = find(table, indexes, [], text, access=access)
+        assert set(kept.paths) <= set(without.paths)
+        used += 1
+        fewer += len(kept.paths) < len(without.paths)
     assert fewer > used / 10

@@ -199,7 +199,8 @@ def find_files(
             out if there is an order.
         order_by: A column, such as ``id DESC`` or ``id ASC NULLS LAST``: only the files are wanted
             that can hold one of the first rows in this order. Without NULLS, null is the lowest
-            value, as in Spark.
+            value, as in Spark. Beside a predicate in SQL text, the first of its rows are wanted. An
+            index of several columns serves them, if the columns before this one have one value.
         limit: The number of first rows.
         spark: A session, if any.
         version: Snapshot id, time, tag or branch; ``None`` is the current version.

@@ -24,6 +24,7 @@ from lakesieve.index.scan_decision import ScanDecision, column_types, plan
 from lakesieve.predicate import (
     AlwaysTrue,
     bind,
+    exact_values,
     rows_where,
 )
 from lakesieve.predicate.expression import And
@@ -76,21 +77,24 @@ def matching_files(
     strict: bool,
     timezone: str = "UTC",
     order: RowOrder | None = None,
+    exact: Expr | None = None,
 ) -> MatchingFiles:
     """Find the data files that can hold a row for which an expression is true.
 
     ``live`` has the paths of the version's live files, as ``live_files`` spells them. If ``strict``
     is true, an unknown column is an error. Otherwise, every row may match a condition on an unknown
-    column. With ``order``, only the first rows in this order are wanted.
+    column. With ``order``, only the first rows in this order are wanted. Rows are counted for it if
+    ``exact`` is given: the same condition, which is true of no other rows.
     """
     columns = table.columns(version)
     first: RowFilter | None = None
     in_order: list[Reason] = []
     if order is not None:
-        has_condition = expression != _EVERY_ROW
-        first, reason = first_rows(
-            table, version, order, indexes, live=live, has_condition=has_condition
-        )
+        rows = None
+        if exact is not None:
+            types = column_types(columns)
+            rows = exact_values(bind(exact, types, timezone=timezone, strict=False))
+        first, reason = first_rows(table, version, order, indexes, live=live, rows=rows)
         in_order = [reason]
     planned = plan(
         columns,
@@ -197,8 +201,11 @@ def find(
     resolved = table.version(version)
     columns = table.columns(resolved)
     expression: Expr = _EVERY_ROW
+    exact: Expr | None = _EVERY_ROW
     if predicate is not None:
         expression = expression_of(predicate, lambda: arrow_schema(columns, uuids=pa.uuid()))
+        # the filters of other libraries may be read as conditions that are true of more rows
+        exact = expression if isinstance(predicate, str) else None
         if any(index.definition.expression is not None for index in indexes):
             expression = _with_expressions(expression, table, resolved, predicate, access)
     files = table.live_files(resolved)
@@ -212,6 +219,7 @@ def find(
         strict=True,
         timezone=access.timezone(),
         order=order,
+        exact=exact,
     )
     shown = files.column("location") if "location" in files.column_names else live
     return FileMatches(

@@ -210,7 +210,7 @@ def first_rows(
     indexes: Sequence[OpenedIndex],
     *,
     live: pa.ChunkedArray,
-    has_condition: bool,
+    rows: Mapping[int, Ranges] | None,
 ) -> tuple[ColumnRanges | None, Reason]:
     """Return the values of the ordered column that the first rows can have.
 
@@ -220,7 +220,7 @@ def first_rows(
         order: The order, with the number of first rows.
         indexes: The indexes of the table.
         live: The paths of the version's data files.
-        has_condition: Whether only some rows count. Then no row is surely among the first.
+        rows: As for :func:`ordered_index`. ``None`` if it is not known which rows count.
 
     Returns:
         The values, or ``None`` if any row can be among the first; and the reason.
@@ -232,11 +232,11 @@ def first_rows(
         (column,) = key_columns(table, version, [order.column])
     except UnsupportedError as error:
         return None, order_not_used(order, error.message)
-    if has_condition:
+    if rows is None:
         return None, order_not_used(order, FILTERED)
-    ordered = ordered_index(column.path, table.columns(version), {}, indexes, table.uuid)
+    ordered = ordered_index(column.path, table.columns(version), rows, indexes, table.uuid)
     if ordered is None:
-        return None, no_ordered_index(order)
+        return None, no_ordered_index(order, is_filtered=bool(rows))
     index = ordered.index
     try:
         if has_row_deletes(table, version):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -291,7 +291,11 @@ class _Binder:
             raise _UnclearError(f"column of kind {column.kind}")
         match expr:
             case Compare():
-                return _three_valued(column, self._compared(expr.op, expr.value, column))
+                condition = _three_valued(column, self._compared(expr.op, expr.value, column))
+                if expr.value.kind == "text" and column.kind in _NUMBERS:
+                    # depending on the session, text that does not fit the column's type is null
+                    return replace(condition, is_exact=False)
+                return condition
             case In():
                 points = self._bounds(expr.values, column, listed=True)
                 true = Ranges.points(p.code for p in points if p.exact)
