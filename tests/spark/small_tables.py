@@ -30,7 +30,7 @@ FORMATS = ["iceberg", "delta", "parquet"]
 COLUMNS = {
     "whole": ("INT", ["NULL", "-2147483648", "0", "1", "2", "3", "7", "2147483647"]),
     "real": ("DOUBLE", ["NULL", "0D", "-0D", "1.5D", "double('NaN')", "double('-Infinity')"]),
-    "word": ("STRING", ["NULL", "''", "'a'", "'ä'", "'aa'", "'日本'", "'zz'"]),
+    "word": ("STRING", ["NULL", "''", "'a'", "'A'", "'ä'", "'aa'", "'日本'", "'zz'"]),
     "day": ("DATE", ["NULL", "DATE'1970-01-01'", "DATE'2020-02-29'", "DATE'9999-12-31'"]),
     "money": ("DECIMAL(10, 2)", ["NULL", "0", "1.25", "-98765432.10"]),
     "inner.place": ("STRING", ["NULL", "'a'", "'b'", "'c'"]),
@@ -51,7 +51,9 @@ def drawn_rows(spark: SparkSession, drawn: random.Random, start: int, files: int
     for at in range(files):
         few = {name: drawn.sample(values, 2) for name, (_, values) in COLUMNS.items()}
         rows = []
-        for row in range(drawn.choice([1, 3, 12])):
+        # with more than 128 keys, a segment does not list all of them
+        sizes = [1, 3, 12, 50] if is_soak() else [1, 3, 12]
+        for row in range(drawn.choice(sizes)):
             values = [str(start + 100 * at + row)]
             for name, (kind, _) in COLUMNS.items():
                 value = f"CAST({drawn.choice(few[name])} AS {kind})"
@@ -74,22 +76,52 @@ def steps_of(
         for info in ls.list_indexes(driver.name, spark=spark):
             ls.open_index(driver.name, info.name, spark=spark).compact()
 
+    def refresh() -> None:
+        ls.refresh_indexes(driver.name, spark=spark)
+
+    def delete() -> None:
+        driver.delete(f"id % {drawn.choice([2, 5, 11])} = 1")
+
     steps: list[Callable[[], object]] = [
         lambda: None,
         lambda: driver.append(drawn_rows(spark, drawn, 10_000, 2)),
-        lambda: ls.refresh_indexes(driver.name, spark=spark),
+        refresh,
         lambda: driver.append(drawn_rows(spark, drawn, 20_000, 1)),
     ]
     if is_soak():
-        steps += [driver.compact, lambda: ls.refresh_indexes(driver.name, spark=spark), compact]
+        # the index is merged while the files of its parts are live, and after they are replaced
+        steps += [refresh, compact, driver.compact, refresh, compact]
+        steps += [lambda: driver.append(drawn_rows(spark, drawn, 40_000, 2)), refresh, compact]
     if isinstance(driver, IcebergDriver):
-        branch = f"{driver.name}.branch_side"
-        steps += [
-            lambda: spark.sql(f"ALTER TABLE {driver.name} CREATE BRANCH side"),
-            lambda: drawn_rows(spark, drawn, 30_000, 1).writeTo(branch).append(),
-        ]
+        steps += _steps_of_branches(spark, driver, drawn)
     if driver.versions():
-        steps.append(lambda: driver.delete(f"id % {drawn.choice([2, 5, 11])} = 1"))
+        steps.append(delete)
+        if is_soak():
+            steps += [refresh, compact, delete]
+    return steps
+
+
+def _steps_of_branches(
+    spark: SparkSession, driver: IcebergDriver, drawn: random.Random
+) -> list[Callable[[], object]]:
+    """Return steps that make a branch with rows of its own; in a soak, two branches and a tag."""
+    name = driver.name
+
+    def append(branch: str, start: int) -> None:
+        drawn_rows(spark, drawn, start, 1).writeTo(f"{name}.branch_{branch}").append()
+
+    steps: list[Callable[[], object]] = [
+        lambda: spark.sql(f"ALTER TABLE {name} CREATE BRANCH side"),
+        lambda: append("side", 30_000),
+    ]
+    if is_soak():
+        first = driver.versions()[0]
+        steps += [
+            lambda: spark.sql(f"ALTER TABLE {name} CREATE BRANCH other AS OF VERSION {first}"),
+            lambda: append("other", 50_000),
+            lambda: spark.sql(f"DELETE FROM {name}.branch_side WHERE id % 7 < 3"),
+            lambda: spark.sql(f"ALTER TABLE {name} CREATE TAG kept"),
+        ]
     return steps
 
 

@@ -69,6 +69,13 @@ def _query(drawn: random.Random, relation: str) -> str:
             f"(SELECT count({first}) FROM {relation})"
         ),
     ]
+    if "word" in names:
+        # the spelling of a group under the collation is any of its words
+        folded = "word COLLATE UTF8_LCASE"
+        forms += [
+            f"SELECT count(DISTINCT {folded}) FROM {relation}{where}",
+            f"SELECT count(*) FROM (SELECT {folded} AS w FROM {relation}{where} GROUP BY 1)",
+        ]
     # both zeros are one value, and either may be the highest
     if first != "real":
         forms += [

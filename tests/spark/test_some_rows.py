@@ -37,7 +37,8 @@ def _condition(drawn: random.Random) -> str:
         compared = f"{name} {drawn.choice(['=', '=', '<=>', '<', '>=', '<>'])} {value}"
         parts.append(drawn.choice([compared, compared, f"{name} IS NULL", f"{name} IS NOT NULL"]))
     if drawn.random() < 0.2:
-        parts.append(drawn.choice(["id % 3 <> 0", "id > 50", "length(word) = 1"]))
+        folded = "word COLLATE UTF8_LCASE = 'a'"
+        parts.append(drawn.choice(["id % 3 <> 0", "id > 50", "length(word) = 1", folded]))
     return " AND ".join(parts)
 
 
