@@ -24,6 +24,7 @@ from lakesieve.sieve.end_keys import (
     EndKeys,
     KnownKeys,
 )
+from lakesieve.sieve.exact_parts import BlockRuns, ExactPart, ExactParts, largest_parts
 from lakesieve.sieve.hitting_set import hitting_units
 from lakesieve.sieve.keys import (
     HIGHEST,
@@ -73,11 +74,14 @@ __all__ = [
     "MOST_END_KEYS",
     "VALUES",
     "BlockBuilder",
+    "BlockRuns",
     "Blocks",
     "Budget",
     "Code",
     "CodeBounds",
     "EndKeys",
+    "ExactPart",
+    "ExactParts",
     "Interval",
     "KeyKind",
     "KeyType",
@@ -107,6 +111,7 @@ __all__ = [
     "hitting_units",
     "is_of_word",
     "keys_of_rows",
+    "largest_parts",
     "leading_code",
     "lookup_codes",
     "lookup_points",
