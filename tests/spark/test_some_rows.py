@@ -22,6 +22,7 @@ import lakesieve as ls
 from lakesieve.index import ReasonCode
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -57,7 +58,8 @@ def _check(spark: SparkSession, drawn: random.Random, relation: str, where: str)
     matching = Counter(row[0] for row in spark.sql(text.partition(" LIMIT")[0]).collect())
     expected = spark.sql(text).count()
     ls.enable(spark)
-    found = Counter(row[0] for row in spark.sql(text).collect())
+    # Spark stops by itself where rows are collected one by one
+    found = Counter(spark.sql(text).toArrow().column(0).to_pylist())
     codes = {reason.code for scan in ls.last_pruning(spark) for reason in scan.reasons}
     assert found.total() == expected, text
     assert found <= matching, text
@@ -158,7 +160,7 @@ def test_files_are_skipped(spark: SparkSession, repeated: OpenDriver) -> None:
         expected = spark.sql(text.format(t=repeated.relation())).count()
         ls.enable(spark)
         frame = spark.sql(text.format(t=repeated.relation()))
-        assert len(frame.collect()) == expected or form == "a condition above", form
+        assert frame.toArrow().num_rows == expected or form == "a condition above", form
         (scan,) = ls.last_pruning(spark)
         assert ReasonCode.ENOUGH_ROWS in {reason.code for reason in scan.reasons}, form
         assert scan.files_read == files, form
@@ -166,6 +168,30 @@ def test_files_are_skipped(spark: SparkSession, repeated: OpenDriver) -> None:
         spark.sql(text.format(t=repeated.relation()))._jdf.queryExecution().optimizedPlan()
         codes = {reason.code for scan in ls.last_pruning(spark) for reason in scan.reasons}
         assert ReasonCode.ENOUGH_ROWS not in codes, form
+    ls.disable(spark)
+
+
+@pytest.mark.in_time("iceberg")
+def test_collected_limits_are_left_to_spark(spark: SparkSession, repeated: OpenDriver) -> None:
+    """Where Spark stops early by itself, the files of a limit are not asked for."""
+    ls.enable(spark)
+    rows = spark.sql(f"SELECT id FROM {repeated.relation()} WHERE k = 5")
+    actions: dict[str, tuple[Callable[[], object], bool]] = {
+        "collect": (lambda: rows.limit(3).collect(), False),
+        "show": (lambda: rows.show(3), False),
+        "head": (rows.head, False),
+        "take": (lambda: rows.take(3), False),
+        "isEmpty": (rows.isEmpty, False),
+        "an offset": (lambda: rows.offset(2).limit(3).collect(), False),
+        "toArrow": (lambda: rows.limit(3).toArrow(), True),
+        "count": (lambda: rows.limit(3).count(), True),
+        "an order": (lambda: rows.limit(3).orderBy("id").collect(), True),
+    }
+    for form, (run, is_used) in actions.items():
+        run()
+        (scan,) = ls.last_pruning(spark)
+        codes = {reason.code for reason in scan.reasons}
+        assert (ReasonCode.ENOUGH_ROWS in codes) == is_used, form
     ls.disable(spark)
 
 

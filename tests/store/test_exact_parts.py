@@ -146,11 +146,11 @@ def _check(
     for entry in state.segments:
         catalogue = next(each for each in state.catalogues if each.id == entry.catalogue)
         paths = loader.catalogue(catalogue).column("path").to_pylist()
-        behind = [
-            other.key_min
-            for other in state.segments
-            if other.catalogue == entry.catalogue and other.key_min > entry.key_min
+        first: Any = entry.key_min
+        others: list[Any] = [
+            other.key_min for other in state.segments if other.catalogue == entry.catalogue
         ]
+        behind = [low for low in others if low > first]
         opened = loader.segment(_in_small_groups(storage, loader, entry, blocks_of_group))
         parts = exact_parts(opened)
         if parts is None:
@@ -162,7 +162,7 @@ def _check(
                 unit: {
                     key
                     for key in keys[int(paths[unit][1:])]
-                    if entry.key_min <= key and all(key < low for low in behind)
+                    if first <= key and all(key < low for low in behind)
                 }
                 for unit in range(part.start, part.end)
             }

@@ -123,8 +123,11 @@ public final class ScanSearch {
       if (passes && n instanceof Filter filter) below = above.with(filter.condition());
       if (passes && n instanceof Project project) below = above.below(project);
       if (explodes) below = above.below((Generate) n);
+      NeededRows rows = NeededRows.below(n, needed);
+      boolean isLast = depth == 0 && rows instanceof SomeRows;
+      if (isLast && CollectedRows.areWanted()) rows = null;
       for (LogicalPlan child : Scala.list(n.children())) {
-        visit(child, below, passes ? chain : null, NeededRows.below(n, needed), depth + 1);
+        visit(child, below, passes ? chain : null, rows, depth + 1);
       }
     }
 
