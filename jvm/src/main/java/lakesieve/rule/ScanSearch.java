@@ -124,8 +124,7 @@ public final class ScanSearch {
       if (passes && n instanceof Project project) below = above.below(project);
       if (explodes) below = above.below((Generate) n);
       NeededRows rows = NeededRows.below(n, needed);
-      boolean isLast = depth == 0 && rows instanceof SomeRows;
-      if (isLast && CollectedRows.areWanted()) rows = null;
+      if (depth == 0 && rows instanceof SomeRows some) rows = some.ofResult();
       for (LogicalPlan child : Scala.list(n.children())) {
         visit(child, below, passes ? chain : null, rows, depth + 1);
       }

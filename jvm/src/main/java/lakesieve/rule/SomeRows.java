@@ -16,8 +16,9 @@ import org.apache.spark.sql.catalyst.plans.logical.Offset;
  *
  * @param limit the number of rows
  * @param isFiltered whether only rows count that fulfil the conditions above the node
+ * @param isOfResult whether the limit is the last step of the plan
  */
-record SomeRows(int limit, boolean isFiltered) implements NeededRows {
+record SomeRows(int limit, boolean isFiltered, boolean isOfResult) implements NeededRows {
   /**
    * Return how many rows are needed of the children of a node, or null if any row may be needed.
    *
@@ -27,7 +28,8 @@ record SomeRows(int limit, boolean isFiltered) implements NeededRows {
     if (n instanceof GlobalLimit limit) return ofLimit(limit.limitExpr());
     if (above == null) return null;
     if (PlanNodes.passesConditions(n)) {
-      return new SomeRows(above.limit, above.isFiltered || n instanceof Filter);
+      boolean isFiltered = above.isFiltered || n instanceof Filter;
+      return new SomeRows(above.limit, isFiltered, above.isOfResult);
     }
     // a condition above a limit selects some of its rows, so more rows may be needed below it
     if (above.isFiltered) return null;
@@ -42,12 +44,18 @@ record SomeRows(int limit, boolean isFiltered) implements NeededRows {
 
   @Override
   public Map<String, Object> described(LogicalPlan leaf) {
-    return isFiltered ? Map.of("limit", limit) : null;
+    if (!isFiltered || (isOfResult && CollectedRows.areWanted())) return null;
+    return Map.of("limit", limit);
+  }
+
+  /** Return the same rows, of a limit that is the last step of the plan. */
+  SomeRows ofResult() {
+    return new SomeRows(limit, isFiltered, true);
   }
 
   private static SomeRows ofLimit(Expression limit) {
     Integer rows = count(limit);
-    return rows == null || rows == 0 ? null : new SomeRows(rows, false);
+    return rows == null || rows == 0 ? null : new SomeRows(rows, false, false);
   }
 
   /** Return the rows that are needed below a limit of each partition. One may have them all. */
@@ -63,7 +71,7 @@ record SomeRows(int limit, boolean isFiltered) implements NeededRows {
     Integer dropped = count(offset.offsetExpr());
     return dropped == null || limit > Integer.MAX_VALUE - dropped
         ? null
-        : new SomeRows(limit + dropped, false);
+        : new SomeRows(limit + dropped, false, isOfResult);
   }
 
   private static Integer count(Expression e) {
