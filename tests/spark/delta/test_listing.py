@@ -26,6 +26,11 @@ QUERIES = (
     "SELECT * FROM {t} VERSION AS OF 1 WHERE k = 13 UNION ALL SELECT * FROM {t} WHERE k = 13",
     "SELECT count(*), max(v) FROM {t} WHERE k = 397",
     "SELECT * FROM {t} WHERE k = 11 LIMIT 1",
+    # Spark reads a part of the struct, from few files and from all
+    "SELECT k, s.b FROM {t} WHERE k = 397",
+    "SELECT k, s.b FROM {t} WHERE k < 3000 AND s.b > 'b 1'",
+    "SELECT s.b FROM {t} WHERE v BETWEEN 20 AND 900",
+    "SELECT s.a, v FROM {t} WHERE k = 397 UNION ALL SELECT s.a, v FROM {t}",
 )
 _NUMBERS = itertools.count()
 
@@ -36,10 +41,12 @@ def table(spark: SparkSession, tmp_path: Path) -> Iterator[str]:
     name = f"spark_catalog.default.listed_{next(_NUMBERS)}"
     folder = tmp_path / "t"
     spark.sql(
-        f"CREATE TABLE {name} (k BIGINT, v BIGINT) USING delta LOCATION '{folder}' "
-        "TBLPROPERTIES ('delta.enableDeletionVectors'='true')"
+        f"CREATE TABLE {name} (k BIGINT, v BIGINT, s STRUCT<a: BIGINT, b: STRING>) USING delta "
+        f"LOCATION '{folder}' TBLPROPERTIES ('delta.enableDeletionVectors'='true')"
     )
-    rows = spark.range(0, 4000, 1, FILES).selectExpr("id * 7919 % 4001 AS k", "id AS v")
+    rows = spark.range(0, 4000, 1, FILES).selectExpr(
+        "id * 7919 % 4001 AS k", "id AS v", "named_struct('a', id % 9, 'b', concat('b ', id)) AS s"
+    )
     rows.writeTo(name).append()
     ls.create_index(name, ["k"], spark=spark)
     ls.enable(spark)
@@ -82,7 +89,7 @@ def test_selective_queries_run_no_query_over_the_log(spark: SparkSession, table:
 
     spark.sql(f"DELETE FROM {table} WHERE k = 13")
     assert _jobs_to_plan(spark, spark.table(table).where("k = 14")) == 0
-    spark.sql(f"INSERT INTO {table} VALUES (14, -3)")
+    spark.sql(f"INSERT INTO {table} (k, v) VALUES (14, -3)")
     ls.open_index(table, "k", spark=spark).refresh()
     assert _jobs_to_plan(spark, spark.table(table).where("k = 15")) == 0
     assert spark.table(table).where("k = 13").count() == 0
@@ -104,7 +111,7 @@ def test_other_queries_keep_the_skipping_of_delta(spark: SparkSession, table: st
 def test_answers_stay_the_same(spark: SparkSession, table: str) -> None:
     """With rows deleted and added since, queries give the same rows as without an index."""
     spark.sql(f"DELETE FROM {table} WHERE k IN (13, 14)")
-    spark.sql(f"INSERT INTO {table} VALUES (13, -1), (397, -2), (12, NULL), (NULL, 5)")
+    spark.sql(f"INSERT INTO {table} (k, v) VALUES (13, -1), (397, -2), (12, NULL), (NULL, 5)")
     ls.disable(spark)
     expected = _answers(spark, table)
     # all queries from the one list of this version
@@ -117,7 +124,7 @@ def test_answers_stay_the_same(spark: SparkSession, table: str) -> None:
 def test_commands_read_their_own_version(spark: SparkSession, table: str) -> None:
     """Commands are not planned from the list, because they record what they read."""
     spark.sql(f"UPDATE {table} SET v = -5 WHERE k = 397")
-    spark.sql(f"INSERT INTO {table} SELECT k, v - 1 FROM {table} WHERE k = 397")
+    spark.sql(f"INSERT INTO {table} (k, v) SELECT k, v - 1 FROM {table} WHERE k = 397")
     spark.sql(
         f"MERGE INTO {table} t USING (SELECT * FROM {table} WHERE k = 12) s ON t.k = s.k "
         "WHEN MATCHED THEN UPDATE SET v = -s.v"

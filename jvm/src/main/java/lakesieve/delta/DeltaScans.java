@@ -136,7 +136,10 @@ public final class DeltaScans extends ScanAdapter {
   @Override
   public LogicalPlan restored(LogicalPlan plan, List<LogicalPlan> leaves) {
     Map<LogicalPlan, LogicalPlan> originals = new IdentityHashMap<>();
-    for (LogicalPlan leaf : leaves) originals.put(leaf, whole(leaf).original());
+    // with the columns of now: Spark may have left out fields of structs since then
+    for (LogicalPlan leaf : leaves) {
+      originals.put(leaf, FileRelations.with(leaf, whole(leaf).original()));
+    }
     LogicalPlan before = plan.transformDownWithSubqueries(new Replacement(originals));
     return new PrepareDeltaScan(session(leaves.get(0))).apply(before);
   }
@@ -148,7 +151,7 @@ public final class DeltaScans extends ScanAdapter {
 
   /** Return the leaf with all files of a snapshot, which are listed once. */
   LogicalPlan listed(LogicalPlan leaf, Snapshot snapshot) throws Exception {
-    var whole = new KeptDeltaFiles.Whole(leaf, tables.files(snapshot, secret));
+    var whole = new KeptDeltaFiles.Whole(index(leaf), tables.files(snapshot, secret));
     return FileRelations.with(
         leaf, KeptDeltaFiles.all(session(leaf), whole, index(leaf), snapshot));
   }

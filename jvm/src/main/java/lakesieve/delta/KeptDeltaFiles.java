@@ -5,7 +5,6 @@ import lakesieve.files.FileRows;
 import lakesieve.files.RestrictedFiles;
 import lakesieve.spark.LateDeltaFiles;
 import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.delta.SnapshotDescriptor;
 import org.apache.spark.sql.delta.actions.AddFile;
 import org.apache.spark.sql.delta.files.TahoeFileIndex;
@@ -21,10 +20,10 @@ public final class KeptDeltaFiles extends LateDeltaFiles implements RestrictedFi
   /**
    * All files of a snapshot.
    *
-   * @param original the leaf that has this index in place of its own
+   * @param original the index of Delta, in whose place a leaf has this one
    * @param files packed
    */
-  record Whole(LogicalPlan original, SnapshotFiles files) {}
+  record Whole(TahoeFileIndex original, SnapshotFiles files) {}
 
   private final Whole whole; // null for chosen files
   private final FileRows rows; // null: all rows of every file
