@@ -79,7 +79,7 @@ def _check(
             assert kept is None or all(any(a <= at < b for a, b in kept) for at in rows)
 
 
-@settings(max_examples=depth("FIRST_ROWS", test=40, soak=1500))
+@settings(max_examples=depth("FIRST_ROWS", test=60, soak=1500))
 @given(data=st.data())
 def test_the_first_rows_are_in_the_files(data: st.DataObject) -> None:
     """Whatever is indexed, dropped, added and merged, no row among the first is left out."""

@@ -205,7 +205,7 @@ def _life(data: st.DataObject, keys: list[set[Any]]) -> int:
 
 
 @pytest.mark.parametrize("kind", [_INTEGERS, _TEXTS, _WORDS], ids=["integers", "texts", "words"])
-@settings(max_examples=depth("EXACT_PARTS", test=30, soak=3000))
+@settings(max_examples=depth("EXACT_PARTS", test=60, soak=3000))
 @given(data=st.data())
 def test_parts_have_the_keys_of_their_units(
     kind: st.SearchStrategy[Any], data: st.DataObject

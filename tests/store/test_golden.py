@@ -60,21 +60,6 @@ def test_old_indexes_are_read(stored: Path) -> None:
         assert set(files) <= set(_names(reader, state, hits))
 
 
-def test_exact_parts_are_read() -> None:
-    """The merged segments of the golden index have a part of each of the two sources."""
-    store = IndexStore(open_storage(str(GOLDEN / "v1" / "parts" / "index")))
-    state = store.snapshot()
-    loader = IndexReader(store, state, BlockCache()).loader
-    merged = state.catalogues[0].id
-
-    footers = [loader.segment(one).footer for one in state.segments if one.catalogue == merged]
-
-    assert footers
-    for footer in footers:
-        assert footer.parts is not None
-        assert [(part.start, part.end) for part in footer.parts.parts] == [(0, 40), (40, 80)]
-
-
 def _files_of(store: IndexStore, codes: list[Any]) -> list[list[str]]:
     state = store.snapshot()
     reader = IndexReader(store, state, BlockCache())
@@ -119,8 +104,6 @@ def _contents() -> dict[str, list[Any]]:
             for n in range(0, 300, 2 + at)
         ),
         "bytes": sorted({random.bytes(int(n)) for n in random.integers(1, 40, 300)}),
-        # with this one, merged segments began to have exact parts
-        "parts": [*range(0, 1200, 4)],
     }
 
 
