@@ -188,9 +188,6 @@ def _life(data: st.DataObject, keys: list[set[Any]]) -> int:
             count = data.draw(st.integers(1, 4))
             files, left = left[:count], left[count:]
             if files:
-                # two refreshes at once may index a file twice
-                earlier = st.sampled_from(range(files[0])) if files[0] else st.nothing()
-                files += data.draw(st.lists(earlier, max_size=1)) if files[0] else []
                 cuts = data.draw(st.integers(1, 2))
                 state = store.commit(state, _staged(storage, files, keys, cuts))
         dead = data.draw(st.sets(st.integers(0, len(keys) - 1), max_size=3))
@@ -297,23 +294,3 @@ def test_forged_parts_are_refused(parts: Any) -> None:
 
     with pytest.raises(CorruptIndexError):
         decode_footer(forged, lying)
-
-
-@pytest.mark.parametrize(("second", "dense"), [(range(10, 20), (0, 19)), (range(11, 21), None)])
-def test_segments_without_a_gap_are_dense_together(
-    second: range, dense: tuple[int, int] | None
-) -> None:
-    """Two segments of a source have all integers between their bounds, or a gap between them."""
-    storage = open_storage(next(_roots))
-    store = IndexStore(storage)
-    keys: list[set[Any]] = [{*range(10), *second}, {5, 90}]
-    state = store.create(DEFINITION, Changes(operation="create"))
-    state = store.commit(state, _staged(storage, [0], keys, 2))
-    state = store.commit(state, _staged(storage, [1], keys, 1))
-    merged = compaction_changes(store, state)
-    assert merged is not None
-    state = store.commit(state, merged)
-
-    (parts,) = _check(storage, state, keys, 100)
-
-    assert [part.dense for part in parts.parts] == [dense, None]
