@@ -18,7 +18,6 @@ from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError, corru
 from lakesieve.format.documents import FORMAT_VERSION, check_version
 from lakesieve.format.end_keys import ends_from_json, ends_to_json
 from lakesieve.format.entries import SegmentEntry, code_from_json, code_to_json
-from lakesieve.format.exact_parts import parts_from_json, parts_to_json
 from lakesieve.format.groups import (
     LONGEST_SEPARATOR,
     MAX_BLOCKS,
@@ -34,7 +33,7 @@ from lakesieve.sieve import MAX_PREFIX_BYTES, SharedPrefixes, TextCode
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from lakesieve.sieve import Blocks, Code, EndKeys, ExactParts
+    from lakesieve.sieve import Blocks, Code, EndKeys
 
 GROUP_BLOCKS = 1 << 16
 GROUP_BYTES = 256 << 10
@@ -70,7 +69,6 @@ class SegmentFooter:
         max_key: The last code that it covers.
         letters: What its separators of bytes are made of, if the footer says so.
         ends: The keys at both ends, if the footer has them.
-        parts: The exact parts, if the footer has them.
     """
 
     path: str
@@ -82,7 +80,6 @@ class SegmentFooter:
     groups: tuple[RowGroup, ...]
     letters: GroupLetters | None
     ends: EndKeys | None
-    parts: ExactParts | None
 
 
 def encode_segment(
@@ -142,7 +139,6 @@ def _footer(blocks: Blocks, unit_count: int, catalogue: str, groups: list[list[A
         "groups": groups,
         **letters_to_json(blocks, [group[-1] for group in groups]),
         **ends_to_json(blocks),
-        **parts_to_json(blocks),
     }
     return json.dumps(document, separators=(",", ":")).encode()
 
@@ -237,18 +233,16 @@ def decode_footer(data: bytes, entry: SegmentEntry) -> SegmentFooter:
         document = json.loads(data)
         check_version(document, entry.path)
         groups = tuple(_row_group(group) for group in document["groups"])
-        unit_count = _units(document["unit_count"])
         footer = SegmentFooter(
             path=entry.path,
             catalogue=document["catalogue"],
-            unit_count=unit_count,
+            unit_count=_units(document["unit_count"]),
             bytewise={"bytes": True, "int64": False}[document["separators"]],
             text=_text_from_json(document["text"]),
             max_key=code_from_json(document["max_key"]),
             groups=groups,
             letters=letters_from_json(document, len(groups)),
             ends=ends_from_json(document.get("ends"), entry),
-            parts=parts_from_json(document.get("parts"), entry, unit_count),
         )
     except LakesieveError:
         raise

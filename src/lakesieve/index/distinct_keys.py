@@ -68,8 +68,8 @@ class DistinctKeys:
             return NeededRows(reasons=(broken_index(index.definition.name, error),))
         if candidates is None:
             return self._not_used(
-                "most data files are needed for all keys, or the index does not know it: it "
-                "has a budget, or an earlier version of lakesieve wrote or compacted it"
+                "most data files are needed for all keys, or the index does not know it: it was "
+                "compacted, it has a budget, or an earlier version of lakesieve wrote it"
             )
         reason = Reason(code=ReasonCode.DISTINCT_KEYS, detail=f"DISTINCT {self._names}")
         return NeededRows(index=index, candidates=candidates, reasons=(reason,))

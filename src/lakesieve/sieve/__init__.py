@@ -24,7 +24,6 @@ from lakesieve.sieve.end_keys import (
     EndKeys,
     KnownKeys,
 )
-from lakesieve.sieve.exact_parts import BlockRuns, ExactPart, ExactParts, largest_parts
 from lakesieve.sieve.hitting_set import hitting_units
 from lakesieve.sieve.keys import (
     HIGHEST,
@@ -74,14 +73,11 @@ __all__ = [
     "MOST_END_KEYS",
     "VALUES",
     "BlockBuilder",
-    "BlockRuns",
     "Blocks",
     "Budget",
     "Code",
     "CodeBounds",
     "EndKeys",
-    "ExactPart",
-    "ExactParts",
     "Interval",
     "KeyKind",
     "KeyType",
@@ -111,7 +107,6 @@ __all__ = [
     "hitting_units",
     "is_of_word",
     "keys_of_rows",
-    "largest_parts",
     "leading_code",
     "lookup_codes",
     "lookup_points",

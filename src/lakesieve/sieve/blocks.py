@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lakesieve.sieve.end_keys import EndKeys
-    from lakesieve.sieve.exact_parts import ExactParts
     from lakesieve.sieve.keys import Code
     from lakesieve.sieve.text import TextCode
 
@@ -40,7 +39,6 @@ class Blocks:
         pair_count: Number of distinct (key, ordinal) pairs.
         text: The text code, if the keys are byte strings and ``keys`` holds their text codes.
         ends: The keys at both ends, if they are known.
-        parts: The exact parts of merged blocks, if there are some.
     """
 
     keys: pa.Array
@@ -52,7 +50,6 @@ class Blocks:
     pair_count: int
     text: TextCode | None = None
     ends: EndKeys | None = None
-    parts: ExactParts | None = None
 
     def __len__(self) -> int:
         return len(self.keys)

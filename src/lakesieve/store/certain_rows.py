@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakesieve.sieve import HIGHEST, RangeSet, bytewise_code, chosen_units, code_order, successor
-from lakesieve.store.key_runs import exact_parts, key_runs
 from lakesieve.store.known_keys import known_keys
 from lakesieve.store.reader import key_array, segment_points
+from lakesieve.store.segment_scans import block_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from lakesieve.format import SegmentEntry
-    from lakesieve.sieve import CodeBounds, ExactParts, Interval
-    from lakesieve.store.key_runs import KeyRuns
+    from lakesieve.sieve import Blocks, CodeBounds, Interval
     from lakesieve.store.segment_loader import OpenedSegment, SegmentLoader
 
 _MOST_ROW_GROUPS = 512
@@ -37,8 +36,8 @@ def certain_rows(
     """Count rows that surely have keys in an interval, from one end, until there are enough.
 
     A block of an exact segment has at least one row in each unit of its set. A block counts if all
-    of it lies in the interval. So does a run of blocks in an exact part of a merged segment. Of
-    other segments, only the kept keys count, one row each. Reading stops at enough rows.
+    of it lies in the interval. Of other segments, only the kept keys count, one row each. Reading
+    stops at enough rows.
 
     Args:
         loader: Reads the segments.
@@ -125,64 +124,46 @@ def _steps(
     Returns:
         The steps, until there are enough rows in this segment; and the row groups that were read.
     """
-    opened = loader.segment(entry)
-    parts = exact_parts(opened)
-    if parts is not None and parts.is_whole:
-        return _run_steps(loader, opened, parts, live, search)
-    known = [] if opened.footer.ends is None else known_keys(loader, entry, live).keys
+    ends = loader.segment(entry).footer.ends
+    if ends is None:
+        return [], 0
+    if ends.is_exact:
+        return _block_steps(loader, entry, live, search)
+    known = known_keys(loader, entry, live).keys
     keys = [key for key in known if _has(search.interval, key)]
-    if parts is not None and len(keys) < search.wanted:
-        steps, read = _run_steps(loader, opened, parts, live, search)
-        # a kept key may be the key of a run, so only one of both counts
-        if sum(rows for _, rows in steps) >= len(keys):
-            return steps, read
     return [(key if search.descending else successor(key), 1) for key in keys], 0
 
 
-def _run_steps(
-    loader: SegmentLoader,
-    opened: OpenedSegment,
-    parts: ExactParts,
-    live: np.ndarray,
-    search: _Search,
+def _block_steps(
+    loader: SegmentLoader, entry: SegmentEntry, live: np.ndarray, search: _Search
 ) -> tuple[list[tuple[Any, int]], int]:
-    """Return the steps of exact parts: each run of blocks has a row in each of its units."""
+    """Return the steps of an exact segment: each block has a row in each unit of its set."""
+    opened = loader.segment(entry)
     ranges = RangeSet.from_intervals([search.interval], opened.physical, opened.footer.text)
     numbers = ranges.row_groups(opened.firsts) if len(ranges) else []
     steps: list[tuple[Any, int]] = []
     total = read = 0
     for number in reversed(numbers) if search.descending else numbers:
-        if total >= search.wanted or read >= search.most:
+        if total >= search.wanted or read == search.most:
             break
-        read += len(parts.parts)
-        wanted = search.wanted - total
-        for runs in key_runs(opened, parts, number, loader.row_group(opened, number)):
-            added = _steps_of_runs(runs, live, search, wanted)
-            steps += added
-            total += sum(rows for _, rows in added)
+        read += 1
+        blocks = loader.row_group(opened, number)
+        rows = chosen_units(live, blocks.offsets, blocks.ordinals)
+        at = np.flatnonzero(rows)
+        if search.interval != (None, None) and len(at):
+            at = at[block_bounds(opened, number, blocks, at).inside(search.interval)]
+        at = at[::-1] if search.descending else at
+        at = at[: int(np.searchsorted(np.cumsum(rows[at]), search.wanted - total)) + 1]
+        if not len(at):
+            continue
+        bounds = block_bounds(opened, number, blocks, at)
+        codes = (bounds.lows if search.descending else bounds.ends).to_pylist()
+        for code, count in zip(codes, rows[at].tolist(), strict=True):
+            # without a code above it, only everything holds the last block
+            if code is not None:
+                steps.append((code, count))
+        total += int(rows[at].sum())
     return steps, read
-
-
-def _steps_of_runs(
-    each: KeyRuns, live: np.ndarray, search: _Search, wanted: int
-) -> list[tuple[Any, int]]:
-    """Return the steps of the runs of one part in a row group, until there are enough rows."""
-    rows = chosen_units(live, each.runs.offsets, each.runs.ordinals)
-    at = np.flatnonzero((rows > 0) & each.has_key)
-    if search.interval != (None, None) and len(at):
-        at = at[each.bounds(at).inside(search.interval)]
-    at = at[::-1] if search.descending else at
-    at = at[: int(np.searchsorted(np.cumsum(rows[at]), wanted)) + 1]
-    if not len(at):
-        return []
-    bounds = each.bounds(at)
-    codes = (bounds.lows if search.descending else bounds.ends).to_pylist()
-    # without a code above it, only everything holds the last block
-    return [
-        (code, count)
-        for code, count in zip(codes, rows[at].tolist(), strict=True)
-        if code is not None
-    ]
 
 
 def certain_rows_by_unit(
@@ -200,8 +181,7 @@ def certain_rows_by_unit(
     - each kept key,
     - each code, if the segment has as many keys as there are integers between its bounds.
 
-    In an exact part of a merged segment, a run of blocks counts like a block, and kept keys do not
-    count. Other segments count no rows. Few row groups are read; the others count no rows either.
+    Other segments count no rows. Few row groups are read; the others count no rows either.
 
     Args:
         loader: Reads the segments.
@@ -220,48 +200,57 @@ def certain_rows_by_unit(
         if not within or not live[entry.catalogue].any():
             continue
         opened = loader.segment(entry)
-        parts = exact_parts(opened)
-        if parts is None or not parts.parts:
+        if opened.footer.ends is None or not opened.footer.ends.is_exact:
             continue
         ranges = RangeSet.from_intervals(within, opened.physical, opened.footer.text)
-        numbers = ranges.row_groups(opened.firsts) if len(ranges) else []
-        numbers = numbers[: left // len(parts.parts)]
-        left -= len(numbers) * len(parts.parts)
+        numbers = ranges.row_groups(opened.firsts)[:left] if len(ranges) else []
+        left -= len(numbers)
         units = len(live[entry.catalogue])
-        counts = np.zeros(units, np.int64)
+        of_blocks = np.zeros(units, np.int64)
         for number, blocks in loader.row_groups(opened, numbers):
-            for runs in key_runs(opened, parts, number, blocks):
-                counts += _rows_of_runs(runs, within, units)
-        if parts.is_whole:
-            # a kept key may be the key of a block that has counted
-            counts = np.maximum(counts, _rows_of_kept_keys(loader, opened, within, units))
-        rows[entry.catalogue] += counts
+            of_blocks += _rows_of_blocks(opened, number, blocks, within, units)
+        # a kept key may be the key of a block that has counted
+        of_keys = _rows_of_kept_keys(loader, opened, within, units)
+        rows[entry.catalogue] += np.maximum(of_blocks, of_keys)
     return {name: np.where(live[name], counts, 0) for name, counts in rows.items()}
 
 
-def _rows_of_runs(each: KeyRuns, within: Sequence[Interval], units: int) -> np.ndarray:
-    """Return the rows of each unit that the runs of one part in a row group prove."""
-    runs = each.runs
-    keys = np.zeros(len(runs), np.int64)
-    if len(runs):
-        bounds = each.bounds(np.arange(len(runs)))
+def _rows_of_blocks(
+    opened: OpenedSegment, number: int, blocks: Blocks, within: Sequence[Interval], units: int
+) -> np.ndarray:
+    """Return the rows of each unit that the blocks of one row group of an exact segment prove."""
+    sizes = np.diff(blocks.offsets)
+    at = np.flatnonzero(sizes)
+    keys = np.zeros(len(blocks), np.int64)
+    if len(at):
+        bounds = block_bounds(opened, number, blocks, at)
+        dense = _dense_keys(opened)
         for interval in within:
-            if each.dense is None:
-                keys += bounds.inside(interval) & each.has_key
+            if dense is None:
+                keys[at] += bounds.inside(interval)
             else:
-                keys += _codes_inside(interval, bounds, each.dense)
-    weights = np.repeat(keys, np.diff(runs.offsets))
-    return np.bincount(runs.ordinals, weights=weights, minlength=units).astype(np.int64)
+                keys[at] += _codes_inside(interval, bounds, dense)
+    counts = np.bincount(blocks.ordinals, weights=np.repeat(keys, sizes), minlength=units)
+    return counts.astype(np.int64)
+
+
+def _dense_keys(opened: OpenedSegment) -> tuple[int, int] | None:
+    """Return the half-open range of the keys of a segment, if it has every code between them."""
+    entry, ends = opened.entry, opened.footer.ends
+    first, last = entry.key_min, entry.key_max
+    if not isinstance(first, int) or not isinstance(last, int) or ends is None:
+        return None
+    is_dense = ends.count == last - first + 1 and last < HIGHEST
+    return (first, last + 1) if is_dense else None
 
 
 def _codes_inside(interval: Interval, bounds: CodeBounds, dense: tuple[int, int]) -> np.ndarray:
-    """Return how many codes of an interval, and of a range of keys, are in each run."""
+    """Return how many codes of an interval, and of a range of keys, are in each block."""
     low, high = (bound if isinstance(bound, int) else None for bound in interval)
-    least, most = dense[0], dense[1] + 1
-    first = least if low is None else min(max(low, least), most)
-    end = most if high is None else min(max(high, least), most)
-    # without an end, the last block reaches behind all codes of the range
-    starts, ends = bounds.lows.to_numpy(), bounds.ends.fill_null(HIGHEST).to_numpy()
+    first = dense[0] if low is None else min(max(low, dense[0]), dense[1])
+    end = dense[1] if high is None else min(max(high, dense[0]), dense[1])
+    # the last block of all ends behind the last key, which is no highest code
+    starts, ends = bounds.lows.to_numpy(), bounds.ends.to_numpy()
     counts: np.ndarray = np.maximum(np.minimum(ends, end) - np.maximum(starts, first), 0)
     return counts
 

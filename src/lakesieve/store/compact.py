@@ -15,10 +15,9 @@ import pyarrow.compute as pc
 from lakesieve.defaults import COMPACTION
 from lakesieve.errors import ErrorKind, InvalidInputError, corrupt
 from lakesieve.format import catalogue_id
-from lakesieve.sieve import ExactParts, KnownKeys, blocks_of_pairs, merge_streams, successor
+from lakesieve.sieve import KnownKeys, blocks_of_pairs, merge_streams, successor
 from lakesieve.store.cache import BlockCache
 from lakesieve.store.known_keys import known_keys
-from lakesieve.store.merged_parts import merged_parts
 from lakesieve.store.reader import key_array, segment_points
 from lakesieve.store.segment_loader import SegmentLoader
 from lakesieve.store.snapshot import Changes
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from lakesieve.format import IndexDefinition, SegmentEntry
-    from lakesieve.sieve import Blocks, ExactPart
+    from lakesieve.sieve import Blocks
     from lakesieve.store.index_store import IndexStore
     from lakesieve.store.segment_loader import OpenedSegment
     from lakesieve.store.snapshot import Snapshot
@@ -233,24 +232,11 @@ def _merged_blocks(
             max_ordinals=max_ordinals,
             whole=definition.has_whole_keys,
         )
-        for blocks in _with_parts(merged, merged_parts(chains, ordinals)):
+        for blocks in merged:
             low, high = blocks.bounds
             # the bound of byte strings is above all keys already
             end = high if isinstance(high, bytes) else high + 1
             yield replace(blocks, ends=known.within(low, end))
-
-
-def _with_parts(merged: Iterator[Blocks], parts: Sequence[ExactPart]) -> Iterator[Blocks]:
-    """Yield merged blocks with their exact parts. The border of two lists may cut a run."""
-    is_cut = False
-    blocks = next(merged, None)
-    while blocks is not None:
-        following = next(merged, None)
-        own = ExactParts(
-            parts=tuple(parts), is_cut_below=is_cut, is_cut_above=following is not None
-        )
-        yield replace(blocks, parts=own if parts else None)
-        blocks, is_cut = following, True
 
 
 def _listed_pairs(

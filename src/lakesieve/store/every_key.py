@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lakesieve.sieve import hitting_units
-from lakesieve.store.key_runs import exact_parts
 from lakesieve.store.reader import key_array, segment_points
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from lakesieve.format import SegmentEntry
-    from lakesieve.sieve import Code, ExactParts
-    from lakesieve.store.segment_loader import OpenedSegment, SegmentLoader
+    from lakesieve.sieve import Code
+    from lakesieve.store.segment_loader import SegmentLoader
 
 MOST_ROW_GROUPS = 256
 """Number of row groups of an index that are read to choose units with every key."""
@@ -42,9 +41,7 @@ def units_with_every_key(
       unit of each set is enough.
     - Where exact segments list all of their keys, each key is looked at by itself. Then a unit of
       any of these segments is enough, although it is in another catalogue.
-    - In an exact part of a merged segment, the same is true of the units of a block that are in the
-      part. So one complete unit of each block and part is enough.
-    - Of all other segments and parts, all units are chosen.
+    - Of all other segments, all units are chosen.
 
     Args:
         loader: Reads the segments.
@@ -60,18 +57,16 @@ def units_with_every_key(
     listed: list[SegmentEntry] = []
     left = _MOST_PAIRS
     for entry in segments:
-        opened = loader.segment(entry)
-        parts, ends = exact_parts(opened), opened.footer.ends
-        if parts is None:
+        ends = loader.segment(entry).footer.ends
+        if ends is None or not ends.is_exact:
             search.choose_all(entry.catalogue)
             continue
-        is_listed = parts.is_whole and ends is not None and ends.is_complete
-        pairs = len(ends.first) * len(complete[entry.catalogue]) if ends is not None else 0
-        if is_listed and pairs <= left:
+        pairs = len(ends.first) * len(complete[entry.catalogue])
+        if ends.is_complete and pairs <= left:
             listed.append(entry)
             left -= pairs
         else:
-            search.hit_blocks(opened, parts)
+            search.hit_blocks(entry)
         if search.needs_most:
             return None
     search.hit_keys(listed)
@@ -112,18 +107,17 @@ class _Search:
         """Choose all units of a catalogue."""
         self._chosen[self._units[catalogue]] = True
 
-    def hit_blocks(self, opened: OpenedSegment, parts: ExactParts) -> None:
-        """Choose units so that each block has one in each exact part, until most are needed."""
-        units = self._units[opened.entry.catalogue]
+    def hit_blocks(self, entry: SegmentEntry) -> None:
+        """Choose units so that each block of an exact segment has one, until most are needed."""
+        units = self._units[entry.catalogue]
         complete = self._complete[units]
         if not complete.any():
-            self.choose_all(opened.entry.catalogue)
+            self.choose_all(entry.catalogue)
             return
-        self._chosen[units] |= parts.outside(len(complete))
+        opened = self._loader.segment(entry)
         for _, blocks in self._loader.row_groups(opened, range(len(opened.firsts))):
-            offsets = parts.split(blocks.offsets, blocks.ordinals)
             self._chosen[units] = hitting_units(
-                offsets, blocks.ordinals, complete, self._chosen[units]
+                blocks.offsets, blocks.ordinals, complete, self._chosen[units]
             )
             if self.needs_most:
                 return
