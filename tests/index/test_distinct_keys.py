@@ -135,20 +135,3 @@ def test_keys_of_deltas() -> None:
         _, tree = _needed(table, paths)
         assert len(_kept_rows(table, INTEGERS, tree, paths)) == 1
         table.index().compact()
-
-
-def test_merged_deltas_of_many_keys() -> None:
-    """Of each source of a merge with more keys than a segment keeps, one file has its keys."""
-    files = [pa.array(range(at // 4, 500 + at // 4), pa.int64()) for at in range(12)]
-    table = table_of(INTEGERS, files)
-    paths = list(table.files)
-    table.versions = [paths[:4]]
-    table.create()
-    for count in (8, 12):
-        table.versions.append(paths[:count])
-        table.refresh()
-    table.index().compact()
-
-    _, tree = _needed(table, paths)
-
-    assert len(_kept_rows(table, INTEGERS, tree, paths)) == 3

@@ -158,27 +158,6 @@ def test_few_row_blocks_are_read() -> None:
     assert judged.rows.lengths(judged.records).tolist() == [40]
 
 
-def test_merged_deltas_count_rows() -> None:
-    """A merged index of more keys than it keeps still proves the keys of each file."""
-    sparse = [*range(0, 3000, 3)]
-    files = [pa.array(sparse if at < 6 else range(1000), pa.int64()) for at in range(12)]
-    table = table_of(INTEGERS, files)
-    paths = list(table.files)
-    for count in (6, 12):
-        table.versions.append(paths[:count])
-        if count == 6:
-            table.create()
-        else:
-            table.refresh()
-    table.index().compact()
-
-    _, tree = _needed(table, "k BETWEEN 300 AND 309", 30, paths)
-
-    # ten keys are in each file of the second source, and whole runs of the first one are wider
-    judged = tree.of(pa.array(paths, pa.string()))
-    assert np.flatnonzero(judged.keep).tolist() == [6, 7, 8]
-
-
 @pytest.mark.parametrize("condition", ["k = 7", "k = 7 AND other = 5", "k + 1 = 8"])
 def test_nothing_is_left_out(condition: str) -> None:
     """Too few certain rows, and conditions that are not understood, keep what they kept before."""
