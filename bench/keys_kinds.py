@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-__all__ = ["LOG_ROWS", "MESSAGE", "run"]
+__all__ = ["LOG_ROWS", "MESSAGE", "request_id", "run"]
 
 LOG_ROWS = 20_000_000
 KINDS = ("iceberg", "delta")
@@ -90,14 +90,19 @@ class _Content:
     mixed_case: bool = False
 
 
+def request_id(row: int) -> str:
+    """Return the request id in the message of a row."""
+    return hashlib.md5(str(row).encode(), usedforsecurity=False).hexdigest()[:16]
+
+
 def _queries_of_log(rows: int) -> list[_Query]:
     """Return the queries of a log with a number of rows."""
-    digest = hashlib.md5(str(rows // 3).encode(), usedforsecurity=False).hexdigest()
+    request = request_id(rows // 3)
     return [
-        _Query(name="a request id", condition=f"message LIKE '%{digest[:16]}%'", at_least=20),
+        _Query(name="a request id", condition=f"message LIKE '%{request}%'", at_least=20),
         _Query(
             name="a part of a request id",
-            condition=f"message LIKE '%{digest[3:13]}%'",
+            condition=f"message LIKE '%{request[3:13]}%'",
             at_least=10,
         ),
         _Query(name="a rare word", condition="message LIKE '%deadlock%'", at_least=10),

@@ -22,6 +22,7 @@ __all__ = [
     "BUILDS",
     "Measured",
     "after_scans",
+    "bytes_below",
     "finish",
     "in_series",
     "in_turn",
@@ -118,6 +119,11 @@ def in_series(
                 if number:
                     taken[name].append(time.perf_counter() - start)
     return {name: statistics.median(seconds) for name, seconds in taken.items()}
+
+
+def bytes_below(folder: Path) -> int:
+    """Return the bytes of all files in a folder and its folders."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def note(text: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import time
 from functools import partial
@@ -16,14 +15,16 @@ import pyarrow.dataset as ds
 import tantivy
 
 import lakesieve as ls
-from bench.keys_kinds import MESSAGE
-from bench.measure import Measured, in_turn, note
+from bench.keys_kinds import MESSAGE, request_id
+from bench.measure import Measured, bytes_below, in_turn, note
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from pyspark.sql import SparkSession
+
+    from lakesieve.index import FileMatches
 
 __all__ = ["ROWS", "run"]
 
@@ -67,23 +68,24 @@ class _Words:
         self._index = ls.open_index(self._table, "words")
         self.size = self._index.info().bytes
         self._dataset = ls.engines.arrow.dataset(self._table)
-        self._rows: dict[str, tuple[int, int]] = {}
+        # by data file: the number of its first row in the table, and of its rows
+        self._extents: dict[str, tuple[int, int]] = {}
         first = 0
         for fragment in _in_order(folder).get_fragments():
             count = fragment.count_rows()
-            self._rows[f"file:{fragment.path}"] = (first, count)
+            self._extents[f"file:{fragment.path}"] = (first, count)
             first += count
 
-    def look_up(self, text: str) -> object:
+    def look_up(self, text: str) -> FileMatches:
         """Return the files and row ranges for a text."""
         return self._index.files(f"message LIKE '%{text}%'")
 
     def blocks(self, text: str) -> set[int]:
-        matches = self._index.files(f"message LIKE '%{text}%'")
+        matches = self.look_up(text)
         ranges = matches.row_ranges or (None,) * len(matches.paths)
         blocks: set[int] = set()
         for path, of_file in zip(matches.paths, ranges, strict=True):
-            before, count = self._rows[path]
+            before, count = self._extents[path]
             for first, end in of_file or ((0, count),):
                 blocks.update(range((before + first) // _BLOCK, (before + end - 1) // _BLOCK + 1))
         return blocks
@@ -102,14 +104,16 @@ class _Ngrams:
         start = time.perf_counter()
         self._dataset.create_scalar_index("message", "NGRAM")
         self.seconds = time.perf_counter() - start
-        self.size = _bytes_below(place / "_indices")
+        self.size = bytes_below(place / "_indices")
 
     def blocks(self, text: str) -> set[int]:
-        found = self._dataset.to_table(["id"], filter=f"contains(message, '{text}')")
-        return _blocks_of(found["id"])
+        return _blocks_of(self._found(text)["id"])
 
     def rows(self, text: str) -> int:
-        return int(self._dataset.to_table(["id"], filter=f"contains(message, '{text}')").num_rows)
+        return int(self._found(text).num_rows)
+
+    def _found(self, text: str) -> pa.Table:
+        return self._dataset.to_table(["id"], filter=f"contains(message, '{text}')")
 
 
 class _Tokens:
@@ -132,7 +136,7 @@ class _Tokens:
         writer.commit()
         writer.wait_merging_threads()
         self.seconds = time.perf_counter() - start
-        self.size = _bytes_below(place)
+        self.size = bytes_below(place)
         index.reload()
         self._searcher = index.searcher()
 
@@ -154,22 +158,18 @@ def _in_order(folder: Path) -> ds.Dataset:
     return ds.dataset(sorted(map(str, folder.glob("*.parquet"))))
 
 
-def _bytes_below(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-
-
 def _blocks_of(numbers: pa.Array | pa.ChunkedArray) -> set[int]:
     return set(np.unique(np.asarray(numbers) // _BLOCK).tolist())
 
 
 def _needles(rows: int) -> dict[str, str]:
     """Return texts that are sought in the messages of a number of rows."""
-    digest = hashlib.md5(str(rows // 3).encode(), usedforsecurity=False).hexdigest()
+    request = request_id(rows // 3)
     return {
-        "a request id": digest[:16],
-        "a part of a request id": digest[3:13],
+        "a request id": request,
+        "a part of a request id": request[3:13],
         "a rare word": "deadlock",
-        "words with separators": f"request={digest[:5]}",
+        "words with separators": f"request={request[:5]}",
     }
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from tests.storage.s3_servers import BUCKET, SERVERS, hadoop_settings
 
 from bench.environments import python_of
-from bench.measure import Measured, note
+from bench.measure import Measured, bytes_below, note
 from bench.scale.delta_files import make_delta
 from bench.scale.planning import FIRST
 from bench.synthetic import ROWS_A_FILE, ManyFiles
@@ -168,7 +168,7 @@ def _opened(folder: Path, size: int) -> Iterator[Measured]:
         listed.append(len(index.paths()))
         requests = proxy.requests
         pa.default_memory_pool().release_unused()
-    kept = sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
+    kept = bytes_below(root)
     yield Measured(
         name=f"an index of {size:,} files opened cold on S3, and a key looked up",
         value=max(taken),

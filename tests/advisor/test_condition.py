@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakesieve.advisor.condition import read_condition, read_iceberg_filters, split_list
+from lakesieve.advisor.condition import read_condition, read_iceberg_filters
+from lakesieve.advisor.printed_expressions import split_list
 from lakesieve.predicate import ColumnType, bind, rows_where, to_sql
 from lakesieve.predicate.expression import (
     And,

@@ -298,7 +298,7 @@ def test_keys_are_described_once() -> None:
 
 
 def test_negated_conditions() -> None:
-    """The opposite of an equality is read like that of a column."""
+    """The advisor reads NOT of an equality on an expression, and counts the expression as a key."""
     condition = read("NOT (lower(email#1) = a)")
     assert isinstance(condition, Not)
     assert keys_queried(TableUse(table=0, condition=condition)) == {("lower(email)",)}

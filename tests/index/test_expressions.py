@@ -275,7 +275,7 @@ def test_the_identity_is_a_hash_of_the_tree() -> None:
 
 @pytest.mark.parametrize(
     ("letters", "field"),
-    [("ICU 76.1", 3), ("Java 17 en", 3), ("Java 17 tr", None), ("Java 17 lt", None)],
+    [("ICU 76.1", 3), ("Java 17 en", 3), ("Java 17 tr", None), ("Java 17 lt", None), ("", None)],
 )
 def test_the_text_of_a_lower_case(letters: str, field: int | None) -> None:
     """An expression is the lower case of a text, unless its language has rules of its own."""

@@ -154,7 +154,7 @@ def test_nulls_are_rows() -> None:
 
 
 def test_few_files_are_read_below_a_condition() -> None:
-    """A condition whose rows an index knows for certain leaves only the files of the first rows."""
+    """Only the files of the first rows are left if an index knows all rows of the condition."""
     table = _scattered()
 
     below = _find(table, RowOrder.parse("k DESC", 3), predicate="k < 1000")

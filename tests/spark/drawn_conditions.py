@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Mapping, Sequence
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
     from tests.spark.drivers import OpenDriver
 
 
@@ -30,6 +30,33 @@ def drawn_condition(drawn: random.Random, leaf: Callable[[], str], depth_left: i
         return f"NOT {drawn_condition(drawn, leaf, depth_left - 1)}"
     parts = [drawn_condition(drawn, leaf, depth_left - 1) for _ in range(2)]
     return f"({f' {kind.upper()} '.join(parts)})"
+
+
+def index_some(
+    spark: SparkSession,
+    driver: OpenDriver,
+    drawn: random.Random,
+    *,
+    rows: Callable[[int], DataFrame],
+    keys: Sequence[str],
+    count: int,
+) -> list[str]:
+    """Write a table, index some of the keys, and append files that the indexes do not cover.
+
+    ``rows`` returns rows whose numbers begin with a number.
+
+    Returns:
+        The indexed keys.
+    """
+    first = rows(0)
+    driver.create(first)
+    driver.append(first)
+    some = drawn.sample(list(keys), count)
+    names = [f"i{at}" for at in range(len(some))]
+    blocks = drawn.choice([None, 2])
+    ls.create_indexes(driver.name, some, spark=spark, names=names, rows_per_block=blocks)
+    driver.append(rows(100))
+    return some
 
 
 def check_conditions(spark: SparkSession, relation: str, conditions: Sequence[str]) -> int:

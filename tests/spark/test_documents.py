@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.depth import depth
-from tests.spark.drawn_conditions import check_conditions, drawn_condition
+from tests.spark.drawn_conditions import check_conditions, drawn_condition, index_some
 from tests.spark.drivers import DRIVERS
 from tests.spark.rows.compared import read_by
 from tests.spark.settings import NEWEST
@@ -84,15 +84,12 @@ def _check_drawn(
     """Compare drawn conditions on some indexed fields with the answers without an index."""
     drawn = random.Random(f"documents {name} {column}")
     driver = DRIVERS[name](spark, folder / "t", f"documents_{column[:1]}_{name}")
-    rows = _rows(spark, drawn, 0).selectExpr("k", column)
-    driver.create(rows)
-    driver.append(rows)
-    keys = drawn.sample(list(values), depth("INDEXED", test=3, soak=len(values)))
-    names = [f"i{at}" for at in range(len(keys))]
-    blocks = drawn.choice([None, 2])
-    ls.create_indexes(driver.name, keys, spark=spark, names=names, rows_per_block=blocks)
-    # without a refresh: some files are not covered
-    driver.append(_rows(spark, drawn, 100).selectExpr("k", column))
+
+    def rows(first: int) -> DataFrame:
+        return _rows(spark, drawn, first).selectExpr("k", column)
+
+    indexed = depth("INDEXED", test=3, soak=len(values))
+    keys = index_some(spark, driver, drawn, rows=rows, keys=list(values), count=indexed)
 
     def leaf() -> str:
         key = drawn.choice(keys)
@@ -158,7 +155,7 @@ def test_other_json_settings(spark: SparkSession, tmp_path: Path, setting: str, 
     ],
 )
 def test_refused_json(spark: SparkSession, tmp_path: Path, expression: str, told: str) -> None:
-    """A field whose value depends on the clock or on options is refused, and the reason named."""
+    """The error names why a field cannot be indexed: its type, an option, or a missing field."""
     folder = f"{tmp_path}/t"
     spark.sql("SELECT '{}' AS payload").write.parquet(folder)
     with pytest.raises(UnsupportedError, match=told):
@@ -177,7 +174,7 @@ def test_refused_json(spark: SparkSession, tmp_path: Path, expression: str, told
     ],
 )
 def test_refused_variants(spark: SparkSession, expression: str, told: str) -> None:
-    """A variant itself is no key, nor a timestamp of it, which may be a time of today."""
+    """Neither a whole variant nor a timestamp of a variant can be indexed."""
     name = "lake.documents.refused"
     spark.sql("CREATE DATABASE IF NOT EXISTS lake.documents")
     spark.sql(

@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.depth import depth
-from tests.spark.drawn_conditions import check_conditions, check_files, drawn_condition
+from tests.spark.drawn_conditions import (
+    check_conditions,
+    check_files,
+    drawn_condition,
+    index_some,
+)
 from tests.spark.drivers import DRIVERS, OpenDriver
 from tests.spark.rows.compared import read_by
 from tests.spark.settings import NEWEST
@@ -122,15 +127,9 @@ def test_drawn_conditions(spark: SparkSession, tmp_path: Path, name: str) -> Non
     """Queries have the rows that they have without indexes, whatever is compared and joined."""
     drawn = random.Random(f"expressions {name}")
     driver = DRIVERS[name](spark, tmp_path / "t", f"expressions_{name}")
-    rows = _drawn_rows(spark, drawn, 0)
-    driver.create(rows)
-    driver.append(rows)
-    expressions = drawn.sample(list(_VALUES), depth("INDEXED", test=4, soak=len(_VALUES)))
-    names = [f"i{at}" for at in range(len(expressions))]
-    blocks = drawn.choice([None, 2])
-    ls.create_indexes(driver.name, expressions, spark=spark, names=names, rows_per_block=blocks)
-    # without a refresh: some files are not covered
-    driver.append(_drawn_rows(spark, drawn, 100))
+    indexed = depth("INDEXED", test=4, soak=len(_VALUES))
+    rows = partial(_drawn_rows, spark, drawn)
+    expressions = index_some(spark, driver, drawn, rows=rows, keys=list(_VALUES), count=indexed)
     count = depth("EXPRESSIONS", test=6, soak=600)
     conditions = [drawn_condition(drawn, partial(_leaf, drawn, expressions)) for _ in range(count)]
     assert check_conditions(spark, driver.relation(), conditions)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bench.core.arrays import offsets_of
-from bench.measure import BUILDS, in_turn
+from bench.measure import BUILDS, bytes_below, in_turn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -59,7 +59,7 @@ class LanceBTree:
         return cls(
             dataset=dataset,
             build_seconds=seconds,
-            size=sum(f.stat().st_size for f in newest.rglob("*") if f.is_file()),
+            size=bytes_below(newest),
         )
 
     def points(self, keys: pa.Array) -> tuple[np.ndarray, np.ndarray]:

@@ -18,6 +18,7 @@ from lakesieve.advisor.printed_expressions import (
     PlanColumns,
     printed_comparison,
     printed_list,
+    split_list,
 )
 from lakesieve.errors import LakesieveError
 from lakesieve.predicate.converting import DEEPEST, MIRRORED
@@ -79,25 +80,6 @@ def read_iceberg_filters(text: str, kinds: Mapping[tuple[str, ...], str]) -> Exp
         except LakesieveError:
             conditions.append(Unknown(text=part[:80]))
     return And(args=tuple(conditions))
-
-
-def split_list(text: str) -> list[str]:
-    """Split a list at its commas, except inside brackets and quotes."""
-    parts, depth, quoted, start = [], 0, False, 0
-    for at, char in enumerate(text):
-        if char == "'":
-            quoted = not quoted
-        elif quoted:
-            continue
-        elif char in "([":
-            depth += 1
-        elif char in ")]":
-            depth -= 1
-        elif char == "," and depth == 0:
-            parts.append(text[start:at].strip())
-            start = at + 1
-    parts.append(text[start:].strip())
-    return [part for part in parts if part]
 
 
 class _Reader:

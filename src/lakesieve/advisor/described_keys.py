@@ -1,4 +1,4 @@
-"""Describe the keys that indexes could have, each of them once."""
+"""Describe possible keys of indexes. Spark is asked once for each key."""
 
 from __future__ import annotations
 

@@ -133,17 +133,31 @@ def split_operand(text: str) -> tuple[str, str]:
     return text[:end], text[end:]
 
 
+def split_list(text: str) -> list[str]:
+    """Split a list at its commas, except inside brackets and quotes."""
+    parts = (part.strip() for part in _split(text, ",", has_quotes=True))
+    return [part for part in parts if part]
+
+
 def arguments(text: str) -> list[str]:
-    """Split the arguments of a function at their commas, except inside brackets."""
-    parts, depth, start = [], 0, 0
+    """Split the arguments of a function, whose texts have no quotes, except inside brackets."""
+    return _split(text, ", ", has_quotes=False)
+
+
+def _split(text: str, separator: str, *, has_quotes: bool) -> list[str]:
+    parts, depth, quoted, start = [], 0, False, 0
     for at, char in enumerate(text):
-        if char in "([":
+        if has_quotes and char == "'":
+            quoted = not quoted
+        elif quoted:
+            continue
+        elif char in "([":
             depth += 1
         elif char in ")]":
             depth -= 1
-        elif char == "," and depth == 0 and text.startswith(", ", at):
+        elif char == "," and depth == 0 and text.startswith(separator, at):
             parts.append(text[start:at])
-            start = at + 2
+            start = at + len(separator)
     return [*parts, text[start:]]
 
 

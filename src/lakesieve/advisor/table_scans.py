@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from lakesieve.advisor.condition import read_condition, read_iceberg_filters, split_list
+from lakesieve.advisor.condition import read_condition, read_iceberg_filters
 from lakesieve.advisor.described_keys import DescribedKeys
-from lakesieve.advisor.printed_expressions import ATTRIBUTE
+from lakesieve.advisor.printed_expressions import ATTRIBUTE, split_list
 from lakesieve.errors import LakesieveError
 from lakesieve.predicate.expression import And, Expr
 from lakesieve.storage import normalized

@@ -145,10 +145,10 @@ class TrialBuilder:
         absent_hits: float = ABSENT_HITS,
         failures: dict[str, Exception] | None = None,
     ) -> list[TrialSet]:
-        """Build the trials of each index over a sample of the data files, or over all of them.
+        """Build the trial indexes of each key over sampled data files, or over all data files.
 
-        A trial of an expression fails where the expression does, such as a cast of a text that is
-        no number. Its error goes to ``failures``, by the expression, or is raised without it.
+        Spark may fail to compute an expression, such as a cast of a text that is no number. The
+        error is stored in ``failures`` under the expression. Without ``failures``, it is raised.
         """
         build = partial(self.build, budget=budget, absent_hits=absent_hits)
         is_small = is_whole or files.num_rows < 4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, islice
 from typing import TYPE_CHECKING
 
 from lakesieve.predicate import WORDS
@@ -85,12 +85,8 @@ def candidates(
         mine = {path for path in queried if _can_be_key(columns.get(path))}
         equal = sorted(path for path in _equal(use.condition) if path in mine)
         pairs.update(combinations(equal, 2))
-    chosen: list[tuple[Column, ...]] = []
-    for path, _ in used.most_common():
-        column = columns.get(path)
-        key = keys.of(path[0]) if column is None else (column,) * _can_be_key(column)
-        if key and len(chosen) < _SINGLE:
-            chosen.append(key)
+    single = (_key(path, columns, keys) for path, _ in used.most_common())
+    chosen = list(islice(filter(None, single), _SINGLE))
     often = max(3, _SELDOM * len(uses))
     for pair, count in pairs.most_common(_TOGETHER):
         if count >= often:
@@ -125,6 +121,16 @@ def looks_for_parts(condition: Expr) -> bool:
             return looks_for_parts(condition.arg)
         case _:
             return isinstance(condition, OnText)
+
+
+def _key(
+    path: tuple[str, ...], columns: Mapping[tuple[str, ...], Column], keys: DescribedKeys
+) -> tuple[Column, ...]:
+    """Return the key columns of an index on a queried key; none if it cannot be indexed."""
+    column = columns.get(path)
+    if column is None:
+        return keys.of(path[0])
+    return (column,) if _can_be_key(column) else ()
 
 
 def _can_be_key(column: Column | None) -> bool:

@@ -174,21 +174,19 @@ def _compare(spark: SparkSession, question: _Question, observer: Observer) -> De
 
 def _timed(spark: SparkSession, sql: str) -> tuple[list[Row], float]:
     """Return the sorted answer of a query and the median of its times, planning included."""
-    answer: list[Row] | None = None
-    seconds = []
+    answers, seconds = [], []
     for _ in range(TIMED_RUNS):
         start = time.perf_counter()
         rows = spark.sql(sql).collect()
         seconds.append(time.perf_counter() - start)
-        rows.sort()
-        if answer is not None and rows != answer:
-            raise LakesieveError(
-                f"Two runs of one query gave different answers: {sql}",
-                kind=ErrorKind.BUILD_INCONSISTENT,
-                hint="Is another program writing to the demo's table?",
-            )
-        answer = rows
-    return answer or [], statistics.median(seconds)
+        answers.append(sorted(rows))
+    if any(rows != answers[0] for rows in answers):
+        raise LakesieveError(
+            f"Two runs of one query gave different answers: {sql}",
+            kind=ErrorKind.BUILD_INCONSISTENT,
+            hint="Is another program writing to the demo's table?",
+        )
+    return answers[0], statistics.median(seconds)
 
 
 def _scan_of_lineitem(scans: list[TablePruning], question: _Question) -> TablePruning:

@@ -76,7 +76,7 @@ class IcebergFiles:
             yield from self._cast(self._scan.to_record_batches(tasks))
 
     def batches_in_turn(self) -> Iterator[pa.RecordBatch]:
-        """Read one data file after the other, so that a caller may stop after a few of them."""
+        """Read the data files one by one. A caller may stop after a few files."""
         for planned in self._files:
             yield from self.batches_of(planned)
 

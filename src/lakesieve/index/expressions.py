@@ -138,10 +138,10 @@ def _differing(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
 
 
 def source_of_lower_case(tree: str) -> int | None:
-    """Return the field whose texts a stored expression has in lower case, if it is one.
+    """Return the field id of ``column`` if a stored expression is ``lower(column)``.
 
-    Languages with rules of their own for letters of ASCII do not count: in Turkish, the lower case
-    of I is no i.
+    Return ``None`` for other expressions, and for languages with own rules for ASCII letters: in
+    Turkish, the lower case of I is no i.
     """
     try:
         document = json.loads(tree)
@@ -149,7 +149,8 @@ def source_of_lower_case(tree: str) -> int | None:
         return None
     match document:
         case [_, ["Lower", "string", {"field": int(field)}, {"session": {"letter case": str(by)}}]]:
-            return None if by.split()[-1] in _OWN_RULES else field
+            is_known = by.startswith(("ICU ", "Java ")) and by.split()[-1] not in _OWN_RULES
+            return field if is_known else None
     return None
 
 

@@ -136,7 +136,7 @@ public final class DeltaScans extends ScanAdapter {
   @Override
   public LogicalPlan restored(LogicalPlan plan, List<LogicalPlan> leaves) {
     Map<LogicalPlan, LogicalPlan> originals = new IdentityHashMap<>();
-    // with the columns of now: Spark may have left out fields of structs since then
+    // only the file index is restored: Spark may have pruned fields of structs in the meantime
     for (LogicalPlan leaf : leaves) {
       originals.put(leaf, FileRelations.with(leaf, whole(leaf).original()));
     }

@@ -20,7 +20,7 @@ public final class KeptDeltaFiles extends LateDeltaFiles implements RestrictedFi
   /**
    * All files of a snapshot.
    *
-   * @param original the index of Delta, in whose place a leaf has this one
+   * @param original the file index of Delta that this index replaces
    * @param files packed
    */
   record Whole(TahoeFileIndex original, SnapshotFiles files) {}

@@ -70,7 +70,7 @@ final class SessionValues {
     return of(Map.of("letter case", "Java " + java));
   }
 
-  /** How Java prints floats: version 19 prints some of them with fewer digits. */
+  /** The way in which Java prints floats. Since version 19, some floats have fewer digits. */
   static Map<String, Object> numberTexts() {
     boolean isShort = Runtime.version().feature() >= SHORTEST_FLOATS;
     return of(Map.of("numbers as text", isShort ? "Java 19 and later" : "Java before 19"));
