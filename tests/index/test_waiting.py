@@ -90,6 +90,10 @@ def test_a_dead_store_costs_its_own_indexes(tmp_path: Path, hanging: int, *, han
     """A query waits once; then the store is not tried for a while, and other indexes are used."""
     registry = IndexRegistry(["s3://b/x"], options(hanging if hangs else refusing()))
     table = local_index(tmp_path)
+    codes = {ReasonCode.PLANNING_TIMEOUT}
+    if not hangs:
+        # the client waits random times between its attempts, so it may give up before the query
+        codes.add(ReasonCode.INDEX_UNREADABLE)
 
     for limit in (SECONDS + 2, SECONDS / 2):
         started = time.monotonic()
@@ -97,7 +101,7 @@ def test_a_dead_store_costs_its_own_indexes(tmp_path: Path, hanging: int, *, han
         assert time.monotonic() - started < limit
         assert [index.definition.name for index in indexes] == ["k"]
         (reason,) = reasons
-        assert reason.code == ReasonCode.PLANNING_TIMEOUT
+        assert reason.code in codes
         assert "s3://b/x/t" in reason.detail
 
 
