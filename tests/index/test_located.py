@@ -81,7 +81,6 @@ def look_up(task: LookUpTask, keys: list[Row], kinds: tuple[str, ...], cut: int)
     rows = [row for out in files_of_keys(batches, task=task) for row in out.to_pylist()]
     given = [tuple(row[f"key_{at}"] for at in range(len(kinds))) for row in rows]
     assert len(given) == len(set(given))
-    assert [len(row["numbers"]) for row in rows] == [len(row["files"]) for row in rows]
     return [(*key, f) for key, row in zip(given, rows, strict=True) for f in row["files"]]
 
 

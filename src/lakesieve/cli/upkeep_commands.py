@@ -191,8 +191,8 @@ def verify(
 ) -> IndexCheck:
     """Check every checksum of an index, and on request its keys.
 
-    `--files` and `--all` start Spark. They prove that the index names the data file of every key
-    that was read. The exit status is 1 if something is wrong.
+    `--files` and `--all` start Spark. They prove that the index names the data file, or the row
+    block, of every row that was read. The exit status is 1 if something is wrong.
     """
     from lakesieve.report import IndexCheck
 

@@ -93,6 +93,15 @@ class KeyMatches:
         self._null_at = len(codes) - 1 if codes.null_count else None
         self._units = index.units_of_keys(codes.drop_null(), is_prefix=is_prefix)
 
+    @property
+    def has_null(self) -> bool:
+        """True if null is one of the keys."""
+        return self._null_at is not None
+
+    def units(self) -> np.ndarray:
+        """Return numbers of the units that may hold a key, null left out."""
+        return self._index.unit_pairs(self._units)[1]
+
     def pairs(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the covered files that may hold each key, as :meth:`OpenedIndex.pairs` does."""
         which, numbers = self._index.pairs(self._units)

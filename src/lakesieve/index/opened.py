@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     UnitsOfKeys = Mapping[str, tuple[np.ndarray, np.ndarray]]
     """By catalogue: positions of keys, ascending, and ordinals of units that may hold them."""
 
-# with more row blocks than this, an answer names whole files
-_MANY_BLOCKS = 4_000_000
+MANY_UNITS = 4_000_000
+"""With more row blocks than this, an answer names whole files."""
 
 # commands ask the same question twice, and remembering an answer is cheaper than reading again
 _MANY_RANGES = 256
@@ -203,7 +203,7 @@ class OpenedIndex:
                 # the last block has all rows to the end of its file
                 is_last = ordinals + 1 == firsts[at + 1]
                 blocks.append((files, starts, np.where(is_last, ALL_ROWS, starts + rows)))
-        if not rows or sum(len(files) for files, *_ in blocks) > _MANY_BLOCKS:
+        if not rows or sum(len(files) for files, *_ in blocks) > MANY_UNITS:
             return Candidates(keep=keep)
         numbers, starts, ends = map(np.concatenate, zip(*blocks, strict=True))
         if starts.max(initial=0) > ALL_ROWS - rows:
@@ -279,6 +279,20 @@ class OpenedIndex:
         ends = pc.binary_join_element_wise(codes, end, pa.scalar(b"", pa.binary()))
         return self.reader.spans(codes, ends)
 
+    def unit_pairs(self, units: UnitsOfKeys) -> tuple[np.ndarray, np.ndarray]:
+        """Return the units that may hold each key of a look-up.
+
+        Returns:
+            Two arrays (int64, in any order): positions of keys, and numbers of units.
+        """
+        first_units = self.first_units()
+        nothing = np.zeros(0, np.int64)
+        which, numbers = [nothing], [nothing]
+        for name, (keys, ordinals) in units.items():
+            which.append(keys)
+            numbers.append(first_units[self._offsets[name]] + ordinals)
+        return np.concatenate(which), np.concatenate(numbers)
+
     def candidates(self, units: UnitsOfKeys) -> Candidates:
         """Return the covered files and rows that may hold one of the keys of a look-up."""
         return self._candidates({name: distinct(ordinals) for name, (_, ordinals) in units.items()})
@@ -300,18 +314,42 @@ class OpenedIndex:
         """Return for each unit of each catalogue whether its data file is chosen, by number."""
         return {name: self._units_of_files(name, chosen) for name in self._offsets}
 
+    def first_units(self) -> np.ndarray:
+        """Return the number of each covered file's first unit, and the number of all units.
+
+        Units are numbered 0..n-1, in the order of the covered files.
+        """
+        firsts = [self._first_ordinals(entry.id) for entry in self.snapshot.catalogues]
+        counts = np.concatenate([np.zeros(1, np.int64), *map(np.diff, firsts)])
+        numbers: np.ndarray = np.cumsum(counts)
+        return numbers
+
     def units(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the number of each unit's data file, and the unit's rows, in all catalogues."""
         records = self.records()
-        firsts = [self._first_ordinals(entry.id) for entry in self.snapshot.catalogues]
-        counts = np.concatenate([np.zeros(0, np.int64), *map(np.diff, firsts)])
-        files = np.repeat(np.arange(len(records)), counts)
+        first_units = self.first_units()
+        files = np.repeat(np.arange(len(records)), np.diff(first_units))
         rows = self.definition.rows_per_block
         if not rows:
             return files, records
-        first_units = np.cumsum(counts) - counts
         starts = (np.arange(len(files)) - first_units[files]) * rows
         return files, np.minimum(records[files] - starts, rows)
+
+    def units_of_rows(self, files: np.ndarray, positions: np.ndarray | None) -> np.ndarray:
+        """Return the number of each row's unit.
+
+        Args:
+            files: The number of each row's data file.
+            positions: The number of each row in its file. An index of data files needs none.
+        """
+        if not self.definition.rows_per_block:
+            return files
+        assert positions is not None
+        first_units = self.first_units()
+        blocks = first_units[files] + positions // self.definition.rows_per_block
+        # as in scans, the last block has all rows to the end of its file
+        units: np.ndarray = np.minimum(blocks, first_units[files + 1] - 1)
+        return units
 
     def candidates_of_units(self, chosen: np.ndarray) -> Candidates:
         """Return the covered files and rows of chosen units, in the order of :meth:`units`."""

@@ -47,6 +47,7 @@ class ReasonCode(StrEnum):
     SPARK_UNSUITED = "spark-unsuited"
     STATISTICS_UNREAD = "statistics-unread"
     WHOLE_FILES = "whole-files"
+    ROW_GROUPS = "row-groups"
     FIRST_ROWS = "first-rows"
     ORDER_NOT_USED = "order-not-used"
     DISTINCT_KEYS = "distinct-keys"
@@ -173,6 +174,10 @@ _WORDS: dict[ReasonCode, tuple[str, str]] = {
     ),
     ReasonCode.WHOLE_FILES: (
         "data files are read whole, although an index names the rows that can match",
+        "Nothing to do: the answer is right. The text says what these files or columns have.",
+    ),
+    ReasonCode.ROW_GROUPS: (
+        "row groups of data files are read whole, although an index names the rows that can match",
         "Nothing to do: the answer is right. The text says what these files or columns have.",
     ),
     ReasonCode.FIRST_ROWS: ("data files that cannot hold one of the first rows were left out", ""),

@@ -413,7 +413,8 @@ class VerifiedRows:
         table: The table's name.
         files: Data files that were read.
         rows: Rows of these files.
-        wrong: Data files that hold a key for which the index does not return them. Normally empty.
+        wrong: Data files with a row that the index does not return for a key of the row. Normally
+            empty.
 
     Examples:
         >>> ls.open_index("lake.shop.orders", "customer", spark=spark).verify_rows(files=2).rows

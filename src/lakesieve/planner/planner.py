@@ -217,6 +217,7 @@ class Planner:
         result["indexes"] = list(planned.plan.used)
         result["predicate"] = _predicate_text(planned.condition(columns), of_joins)
         result["leading"] = _leading(planned.usable, columns)
+        result["row_blocks"] = any(one.index.definition.rows_per_block for one in planned.usable)
         return result | _kept(planned.plan, known)
 
 

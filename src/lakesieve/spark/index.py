@@ -100,7 +100,9 @@ class SparkIndex(Index):
         files: int | None = 10,
         progress: Callable[[BuildProgress], None] | None = None,
     ) -> VerifiedRows:
-        """Read data files again and prove that the index names the file of every key in them.
+        """Read data files again, and prove that the index names the unit of every row in them.
+
+        A unit is a data file, or a row block.
 
         Args:
             files: How many of the covered files of the current version, spread evenly; ``None`` for

@@ -27,6 +27,7 @@ KINDS = {
     "delta": "USING delta TBLPROPERTIES ('delta.enableDeletionVectors'='false')",
 }
 ROUNDS = 2
+JOIN_ROWS = "spark.lakesieve.join.rows"
 
 
 @pytest.fixture(params=KINDS)
@@ -45,6 +46,7 @@ def people(spark: SparkSession, request: pytest.FixtureRequest, tmp_path: Path) 
     spark.sql(f"INSERT INTO {name} {rows}")
     mixed_indexes(spark, name, [["id"], ["region", "s"]])
     yield name
+    spark.conf.unset(JOIN_ROWS)
     spark.sql(f"DROP TABLE {name}")
 
 
@@ -64,7 +66,9 @@ def test_random_changes_equal_a_model(spark: SparkSession, people: str) -> None:
     """Upserts and deletes by one or two columns give the same rows as a dictionary."""
     drawn = random.Random(people)
     model = {at: (at % 3, f"ü{at}", 0) for at in range(200)}
-    for turn in range(1, ROUNDS + 1):
+    for turn in range(1, 2 * ROUNDS + 1):
+        # the rule looks up few keys of a join; the command itself looks up more
+        spark.conf.set(JOIN_ROWS, "100000" if turn <= ROUNDS else "5")
         keys = drawn.sample(range(300), drawn.choice((1, 7, 40)))
         rows = [(key, key % 3, f"ü{key}", turn) for key in keys]
         if turn % 2:
@@ -91,6 +95,29 @@ def test_random_changes_equal_a_model(spark: SparkSession, people: str) -> None:
 
 def name_columns(name: str) -> list[str]:
     return name.split("_")
+
+
+def test_only_blocks_of_many_keys_are_read(spark: SparkSession, table: str) -> None:
+    """A change with more keys than the rule looks up reads only the blocks of these keys."""
+    spark.sql(
+        f"CREATE TABLE {table} USING iceberg TBLPROPERTIES ('format-version'='2', "
+        "'write.merge.mode'='merge-on-read') AS SELECT id, 0 AS v FROM range(0, 1000, 1, 1)"
+    )
+    ls.create_index(table, "id", spark=spark, rows_per_block=10)
+    spark.conf.set(JOIN_ROWS, "5")
+    try:
+        rows = spark.range(495, 515).selectExpr("id", "1 AS v")
+        change = ls.upsert(rows, table, on="id", spark=spark)
+        reads = [scan for scan in installed_rule(spark).report() if scan.get("files_total")]
+        gone = ls.delete(spark.range(995, 1003), table, on="id", spark=spark, refresh=None)
+    finally:
+        spark.conf.unset(JOIN_ROWS)
+
+    assert (change.updated, change.files_read, change.reasons) in [(20, 1, ()), (None, 1, ())]
+    assert {(scan["files_read"], scan["rows_read"]) for scan in reads} == {(1, 30)}
+    assert gone.deleted in {5, None}
+    found = {row.id: row.v for row in spark.table(table).collect()}
+    assert found == {at: int(495 <= at < 515) for at in range(995)}
 
 
 # the model has rows that stay as they are

@@ -51,6 +51,18 @@ def test_keys_are_located(spark: SparkSession, big: str, both: Both) -> None:
     assert {"join-keys", "index-used"} <= set(_codes(spark, big))
 
 
+def test_blocks_of_a_single_file(spark: SparkSession, table: str, both: Both) -> None:
+    """Keys of a join leave out row blocks, even if the table has a single data file."""
+    spark.sql(f"CREATE TABLE {table} USING iceberg AS SELECT id FROM range(0, 1000, 1, 1)")
+    ls.create_index(table, "id", spark=spark, rows_per_block=10)
+    few = "(SELECT explode(array(5L, 700L, 5000L)) AS id)"
+
+    assert both(f"SELECT b.id FROM {table} b JOIN {few} s ON b.id = s.id") == (1, 1)
+
+    (scan,) = ls.last_pruning(spark)
+    assert (scan.rows_read, scan.rows_total) == (20, 1000)
+
+
 def test_an_empty_side_reads_nothing(spark: SparkSession, big: str, both: Both) -> None:
     """Without any key, only files that are not indexed are read."""
     query = f"SELECT count(b.id) FROM {big} b JOIN lake.joins.few d ON b.l = d.l AND d.id < 0"

@@ -8,6 +8,9 @@ import pytest
 
 import lakesieve as ls
 from lakesieve.errors import InvalidInputError
+from lakesieve.spark.commands import held_keys as module
+from lakesieve.spark.commands.key_lookup import FEW
+from lakesieve.spark.rule.installed import installed_rule
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -106,6 +109,23 @@ def test_unique_keys(spark: SparkSession, parent: str) -> None:
 
 
 @pytest.mark.in_time("iceberg")
+@pytest.mark.parametrize("few", [FEW, 0], ids=["few", "many"])
+def test_only_blocks_of_the_keys_are_read(
+    spark: SparkSession, table: str, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Keys are looked up in blocks of the parent, also if the executors look them up."""
+    monkeypatch.setattr(module, "FEW", few)
+    spark.sql(f"CREATE TABLE {table} USING iceberg AS SELECT id FROM range(0, 1000, 1, 1)")
+    ls.create_index(table, "id", spark=spark, rows_per_block=10)
+    child = spark.sql("SELECT id FROM range(500, 520) UNION ALL SELECT 2000")
+
+    checked = ls.check_references(child, "id", table, "id", spark=spark)
+
+    assert (checked.violations, checked.examples) == (1, (("2000",),))
+    reads = [scan for scan in installed_rule(spark).report() if scan.get("files_total")]
+    assert {(scan["files_read"], scan["rows_read"]) for scan in reads} == {(1, 20)}
+
+
 def test_columns_that_do_not_fit_are_refused(spark: SparkSession, parent: str) -> None:
     """Another number of columns, or other types, are refused."""
     with pytest.raises(InvalidInputError, match="differ in their number of columns"):

@@ -13,6 +13,7 @@ from tests.spark.mixed_indexes import mixed_indexes
 
 import lakesieve as ls
 from lakesieve.errors import InvalidInputError, NotFoundError
+from lakesieve.spark.commands import contains as module
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -102,7 +103,11 @@ def plain(row: object) -> str:
     ids=lambda one: "-".join(one) if isinstance(one, list) else "",
 )
 def test_a_key_of_a_row_is_never_absent(
-    spark: SparkSession, events: tuple[str, str], name: str, columns: list[str]
+    spark: SparkSession,
+    events: tuple[str, str],
+    name: str,
+    columns: list[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A key of a row is never absent; if confirmed, exactly the keys of rows are present."""
     table, relation = events
@@ -115,8 +120,12 @@ def test_a_key_of_a_row_is_never_absent(
 
     possible = index.contains(keys)
     sure = index.contains(keys, confirm=True)
+    # as if these were more keys than one process looks up
+    monkeypatch.setattr(module, "LOCAL", 0)
+    many = index.contains(keys, confirm=True)
 
     assert len(possible.uncovered) == 2
+    assert sorted(map(plain, many.keys.collect())) == sorted(map(plain, sure.keys.collect()))
     assert possible.keys.where("absent").isEmpty()
     answer = sure.keys.collect()
     assert sure.keys.columns == [*columns, "absent", "files"]
@@ -151,9 +160,9 @@ def test_keys_in_memory_have_the_same_answers(spark: SparkSession, events: tuple
     assert alone.contains(keys, confirm=True).absent.to_pylist() == absent
 
 
-@pytest.mark.parametrize("in_memory", [True, False], ids=["memory", "frame"])
+@pytest.mark.parametrize("given", ["memory", "frame", "many"])
 def test_only_blocks_of_possible_keys_are_read(
-    spark: SparkSession, table: str, in_memory: bool
+    spark: SparkSession, table: str, given: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With row blocks, confirming reads only the blocks that the index names."""
     spark.sql(f"CREATE TABLE {table} USING iceberg AS SELECT id FROM range(0, 1000, 2, 1)")
@@ -161,7 +170,10 @@ def test_only_blocks_of_possible_keys_are_read(
     keys = [8, 9, 500, None]
     frame = spark.createDataFrame([(key,) for key in keys], "id bigint")
 
-    if in_memory:
+    if given == "many":
+        # as if these were more keys than one process looks up
+        monkeypatch.setattr(module, "LOCAL", 0)
+    if given == "memory":
         assert index.contains(keys, confirm=True).absent.to_pylist() == [False, True, False, True]
     else:
         rows = index.contains(frame, confirm=True).keys.collect()

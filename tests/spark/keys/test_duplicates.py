@@ -128,6 +128,21 @@ def test_only_blocks_that_can_hold_them_are_read(spark: SparkSession, table: str
     assert [(scan["files_read"], scan["rows_read"]) for scan in reads] == [(2, 20)]
 
 
+def test_blocks_of_keys_of_new_files_are_read(spark: SparkSession, table: str) -> None:
+    """Keys of a file that is not indexed are looked up: one block of the old file has one."""
+    spark.sql(f"CREATE TABLE {table} USING iceberg AS SELECT id FROM range(0, 1000, 1, 1)")
+    ls.create_index(table, "id", spark=spark, rows_per_block=10)
+    spark.sql(f"INSERT INTO {table} VALUES (505), (5000)")
+
+    answer = ls.duplicates(table, "id", spark=spark)
+
+    assert [tuple(row) for row in answer.keys.collect()] == [(505, 2)]
+    # two new files, and the old one
+    assert (answer.files_read, answer.index) == (3, "id")
+    reads = [scan for scan in installed_rule(spark).report() if scan.get("files_total")]
+    assert reads[-1]["rows_read"] == 10
+
+
 # test_contains checks that later queries read whole tables again
 @pytest.mark.soak
 def test_no_query_is_answered_from_what_was_kept(spark: SparkSession, tmp_path: Path) -> None:

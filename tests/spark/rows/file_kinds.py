@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-__all__ = ["PAGED", "ROWS", "UNPAGED", "row_groups", "write_kinds"]
+__all__ = ["PAGED", "ROWS", "UNPAGED", "row_group_starts", "row_groups", "write_kinds"]
 
 ROWS = 2_000
 # files with an offset index, of which only the wanted rows are read
@@ -107,3 +107,10 @@ def row_groups(file: Path) -> list[tuple[int, int]]:
         bounds.append((start, end))
         start = end
     return bounds
+
+
+def row_group_starts(file: Path) -> list[int]:
+    """Return where each row group begins, in bytes."""
+    metadata = pq.ParquetFile(file).metadata
+    first = [metadata.row_group(at).column(0) for at in range(metadata.num_row_groups)]
+    return [min(filter(None, (c.dictionary_page_offset, c.data_page_offset))) for c in first]

@@ -85,8 +85,9 @@ def create(
 
 
 def whole(pruned: list[TablePruning]) -> str:
-    """Return why files are read whole."""
-    return "; ".join(r.detail for p in pruned for r in p.reasons if r.code == "whole-files")
+    """Return why files or row groups are read whole."""
+    codes = {"whole-files", "row-groups"}
+    return "; ".join(r.detail for p in pruned for r in p.reasons if r.code in codes)
 
 
 def test_rows_of_two_indexes(

@@ -1,4 +1,7 @@
-"""Verify an index: read data files again, and look up all their keys."""
+"""Verify an index: read data files again, and look up all their keys.
+
+An index of row blocks must name the block of each row, not only its file.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ _SCHEMA = "file bigint, missing bigint"
 _OUT = pa.schema([("file", pa.int64()), ("missing", pa.int64())])
 _SPLIT = 64 << 20
 _BATCH_ROWS = 1 << 19
-# limits of one look-up: keys, approximate (key, file) pairs, and the fewest keys
+# limits of one look-up: keys, approximate (key, unit) pairs, and the fewest keys
 _KEYS, _PAIRS, _LEAST_KEYS = 1 << 16, 1 << 20, 1 << 8
 
 
@@ -41,7 +44,8 @@ def files_with_missing_keys(
     """Read data files and look up all their keys.
 
     Returns:
-        Paths of the files for which the index misses a key or a null.
+        Paths of the files with a row whose unit the index does not name for a key of the row, or
+        with a null that the index does not know.
     """
     watch.expect(rows=source.rows, files=source.files.num_rows)
     paths = source.files.column("path")
@@ -49,11 +53,16 @@ def files_with_missing_keys(
         return []
     with installed_rule(spark).raw_reads(source.selected()) as selection:
         salt, hashes, order = file_hashes(spark, source.scanned)
-        read = RawRead(columns=source.columns, split_bytes=_SPLIT, selection=selection)
+        read = RawRead(
+            columns=source.columns,
+            split_bytes=_SPLIT,
+            selection=selection,
+            positions=bool(state.definition.rows_per_block),
+        )
         rows = source.table.raw_rows(source.version, read)
         watch.phase("verify")
         stage = partial(
-            _missing_by_file,
+            missing_by_file,
             storage=store.storage,
             state=state,
             key_types=source.key_types,
@@ -69,7 +78,7 @@ def files_with_missing_keys(
     return [paths[at].as_py() for at in wrong]
 
 
-def _missing_by_file(
+def missing_by_file(
     batches: Iterable[pa.RecordBatch],
     *,
     storage: Storage,
@@ -80,7 +89,10 @@ def _missing_by_file(
     hashes: np.ndarray,
     order: np.ndarray,
 ) -> Iterator[pa.RecordBatch]:
-    """Count, by file, the rows that the index misses. Batches have keys and the file's hash."""
+    """Count, by file, the rows that the index misses.
+
+    Batches have keys, the position of the row if units are row blocks, and the file's hash.
+    """
     # keys of a batch are looked up in ascending order
     index = OpenedIndex.at(IndexStore(storage), state, in_order=True)
     # for each file that is read, its number among the covered files
@@ -89,8 +101,11 @@ def _missing_by_file(
     for rows in gathered(batches, _BATCH_ROWS):
         *columns, files = (column.combine_chunks() for column in rows.columns)
         at = order[np.searchsorted(hashes, files.to_numpy())]
+        has_positions = bool(index.definition.rows_per_block)
+        positions = columns.pop().to_numpy() if has_positions else None
+        units = index.units_of_rows(covered[at], positions)
         keys = keys_of_rows(key_types, columns, keys_of_row)
-        missing = _missing(index, *keys, covered[at])
+        missing = _missing(index, *keys, covered[at], units)
         counts = np.bincount(at[missing], minlength=len(paths))
         wrong = np.flatnonzero(counts)
         yield pa.record_batch(
@@ -99,15 +114,20 @@ def _missing_by_file(
 
 
 def _missing(
-    index: OpenedIndex, keys: pa.Array, rows: np.ndarray | None, covered: np.ndarray
+    index: OpenedIndex,
+    keys: pa.Array,
+    rows: np.ndarray | None,
+    covered: np.ndarray,
+    units: np.ndarray,
 ) -> np.ndarray:
-    """Return which rows the index does not find in their file.
+    """Return which rows the index does not find in their unit.
 
     Args:
         index: The index.
         keys: The keys of the rows, without nulls.
         rows: The row of each key; ``None`` if each row has one key.
         covered: The number of each row's file.
+        units: The number of each row's unit.
     """
     rows = np.arange(len(covered)) if rows is None else rows
     has_key = np.zeros(len(covered), bool)
@@ -118,20 +138,20 @@ def _missing(
     if not len(distinct):
         return missing
     positions = pa.compute.index_in(keys, value_set=distinct).to_numpy()
-    files = len(index.paths())
+    unit_count = int(index.first_units()[-1])
     order = np.argsort(positions, kind="stable")
     ascending = positions[order]
     start, count = 0, _KEYS
     while start < len(distinct):
-        which, numbers = index.points(distinct.slice(start, count))
-        # a key and a file, packed into one number
-        indexed = np.unique(which * files + numbers)
+        which, numbers = index.unit_pairs(index.units_of_keys(distinct.slice(start, count)))
+        # a key and a unit, packed into one number
+        indexed = np.unique(which * unit_count + numbers)
         first, last = np.searchsorted(ascending, [start, start + count])
         some = order[first:last]
-        expected = (positions[some].astype(np.int64) - start) * files + covered[rows[some]]
+        expected = (positions[some].astype(np.int64) - start) * unit_count + units[rows[some]]
         # a row may have many keys
         missing[rows[some[~np.isin(expected, indexed)]]] = True
         start += count
-        # a key may be in many files
+        # a key may be in many units
         count = max(_LEAST_KEYS, min(_KEYS, _PAIRS * count // max(1, len(which))))
     return missing

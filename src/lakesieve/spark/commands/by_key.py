@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from lakesieve.index.definition import column_names
@@ -12,16 +13,19 @@ from lakesieve.spark.commands.change import (
     check_keys,
     check_once,
 )
+from lakesieve.spark.commands.held_keys import HeldKeys
 from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.tables.changes import NOTHING, ChangeOutcome
 from lakesieve.spark.tables.reading import quoted
+from lakesieve.spark.versions.cached_rows import CachedRows
+from lakesieve.spark.versions.jar import own_class
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from lakesieve.index import RowChange
+    from lakesieve.index import Reason, RowChange
 
 _ONE_ROW = "Keep one row of each key first, such as the newest by a window function."
 
@@ -138,8 +142,33 @@ def _change(source: DataFrame | str, request: ChangeRequest) -> RowChange:
         with changer.under_way(rows) as rows_once:
             count = check_keys(rows_once, changer.on)
             check_once(rows_once, changer.on, _ONE_ROW)
-            outcome, files_read = _outcome(changer, rows_once, count)
-        return changer.result(outcome, keys=count, files_read=files_read)
+            with _reading_by_keys(changer, rows_once, count) as reasons:
+                outcome, files_read = _outcome(changer, rows_once, count)
+        return changer.result(outcome, keys=count, files_read=files_read, reasons=reasons)
+
+
+@contextmanager
+def _reading_by_keys(changer: RowChanger, rows: DataFrame, count: int) -> Iterator[list[Reason]]:
+    """While the context is open, read only the files and rows that may hold the keys of a change.
+
+    The rule looks up the keys of a join by itself, unless its rows exceed a limit.
+
+    Yields:
+        Coded reasons why indexes cannot help.
+    """
+    request, rule = changer.request, installed_rule(changer.request.spark)
+    session, plan = request.spark._jsparkSession, rows._jdf.queryExecution().optimizedPlan()
+    if not count or not own_class(request.spark, "joins.JoinSide").isTooLarge(session, plan):
+        yield []
+        return
+    lookup = HeldKeys(changer.table, changer.columns, request.spark, request.location)
+    given = CachedRows(rows=rows, count=count)
+    tree = lookup.plan(given, changer.on, changer.table.reader.version())
+    if tree is None:
+        yield lookup.reasons
+        return
+    with rule.given(request.spark, changer.table.reader.uuid, tree):
+        yield lookup.reasons
 
 
 def _outcome(changer: RowChanger, rows: DataFrame, count: int) -> tuple[ChangeOutcome, int | None]:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from lakesieve.index.given_keys import GivenKeys
-from lakesieve.index.many_keys import keep_files_of_keys, keep_some_files
-from lakesieve.spark.commands.key_lookup import FEW, FILES, LOCAL, NUMBERS, look_up
+from lakesieve.index.many_keys import keep_candidates, keep_files_of_keys
+from lakesieve.spark.commands.key_lookup import FEW, FILES, LOCAL, candidates_of_keys, look_up
 from lakesieve.spark.commands.key_rows import read_by_plan, rows_with_keys, same_keys
 from lakesieve.spark.versions.cached_rows import cache_rows
 from lakesieve.spark.versions.spark_versions import arrow_of
@@ -80,8 +78,9 @@ def contained_rows(
         answer = _confirmed(looked_up, index, columns, table=table, version=version)
     else:
         # any key may be in a file that the index does not cover
-        is_absent = F.lit(False) if looked_up.uncovered else F.size(NUMBERS) == 0
-        answer = looked_up.rows.withColumn(NUMBERS, is_absent)
+        is_absent = F.lit(False) if looked_up.uncovered else F.size(FILES) == 0
+        keys_alone = looked_up.rows.drop(FILES).columns
+        answer = looked_up.rows.select(*keys_alone, is_absent, FILES)
     return KeyPresenceRows(
         keys=answer.toDF(*looked_up.names, _ABSENT, FILES),
         uncovered=looked_up.uncovered,
@@ -108,14 +107,14 @@ def _confirmed(
     cached = cache_rows(looked_up.rows)
     keys = cached.rows
     names = [f"key_{at}" for at in range(len(looked_up.columns))]
+    key_columns = [".".join(column.path) for column in looked_up.columns]
     if cached.count <= LOCAL:
-        key_columns = [".".join(column.path) for column in looked_up.columns]
         local_keys = arrow_of(keys.select(*names)).rename_columns(key_columns)
         plan = keep_files_of_keys(index, GivenKeys(local_keys, columns, table.reader.name))
     else:
-        numbers = keys.select(F.explode(NUMBERS)).distinct().collect()
-        plan = keep_some_files(index, np.array([row[0] for row in numbers], np.int64))
-    possible = keys if looked_up.uncovered else keys.where(F.size(NUMBERS) > 0)
+        many_keys = keys.select(*names).toDF(*key_columns)
+        plan = keep_candidates(index, candidates_of_keys(many_keys, index, columns, table))
+    possible = keys if looked_up.uncovered else keys.where(F.size(FILES) > 0)
     with read_by_plan(table, version, plan, looked_up.columns) as rows:
         present = rows_with_keys(rows, possible, are_few=cached.count <= FEW).distinct()
         # cached inside the context, because the plan applies only to reads planned now

@@ -17,7 +17,7 @@ from lakesieve.index.row_ranges import Candidates
 from lakesieve.sieve import distinct, encode_rows
 from lakesieve.spark.build.source import key_types
 from lakesieve.spark.commands.held_keys import usable_indexes
-from lakesieve.spark.commands.key_lookup import LookUpTask, numbers_of_keys
+from lakesieve.spark.commands.key_lookup import LookUpTask, candidates_of_keys
 from lakesieve.spark.commands.key_rows import read_by_plan, without_nulls
 from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.tables import open_table
@@ -205,9 +205,9 @@ class _DuplicateSearch:
             parts.append(self._of_rows(index, rows, inside=(ranges, columns)))
         if len(new) or uncovered:
             keys = self._keys_of_files(index, new)
-            numbers = self._files_of_keys(index, columns, keys.rows)
-            read |= set(numbers.tolist())
-            rows = some_files(index, np.concatenate([numbers, new]))
+            with_keys = self._rows_of_keys(index, columns, keys.rows)
+            read |= set(np.flatnonzero(with_keys.keep).tolist())
+            rows = Candidates.joined([with_keys, whole_new], every=False)
             parts.append(self._of_rows(index, rows, among=keys.rows))
             keys.release()
         if len(within):
@@ -262,12 +262,12 @@ class _DuplicateSearch:
         with read_by_plan(self._table, self._version, plan, self._columns) as rows:
             return cache_rows(without_nulls(rows).distinct(), shuffled=True)
 
-    def _files_of_keys(
+    def _rows_of_keys(
         self, index: OpenedIndex, columns: Sequence[Column], keys: DataFrame
-    ) -> np.ndarray:
+    ) -> Candidates:
         names = [".".join(column.path) for column in columns]
         in_order = keys.select(*(f"key_{self._columns.index(column)}" for column in columns))
-        return numbers_of_keys(in_order.toDF(*names), index, columns, self._table)
+        return candidates_of_keys(in_order.toDF(*names), index, columns, self._table)
 
     def _merged(self, parts: Sequence[CachedRows]) -> CachedRows:
         """Return the keys of all parts. If several parts have a key, the earliest counts."""

@@ -14,10 +14,15 @@ import pyarrow as pa
 from lakesieve.index import KeepTree, OpenedIndex, Reason, broken_index
 from lakesieve.index.definition import indexed_columns
 from lakesieve.index.given_keys import GivenKeys
-from lakesieve.index.many_keys import keep_files_of_keys, keep_some_files, sorted_codes
+from lakesieve.index.many_keys import (
+    keep_candidates,
+    keep_files_of_keys,
+    keep_some_files,
+    sorted_codes,
+)
 from lakesieve.index.reasons import READ_FAILURES
 from lakesieve.spark.build.source import key_types
-from lakesieve.spark.commands.key_lookup import FEW, LOCAL, numbers_of_keys
+from lakesieve.spark.commands.key_lookup import FEW, LOCAL, candidates_of_keys
 from lakesieve.spark.commands.key_rows import read_by_plan, rows_with_keys
 from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.session.access import access_by
@@ -98,14 +103,10 @@ class HeldKeys:
             known: The keys of the rows, if they are in memory.
             after: A version that has none of the keys. Then only files that are newer are read.
         """
-        from pyspark.sql import functions as F
-
         if version.id is None or not given.count:
             return given
-        names = [f"key_{at}" for at in range(len(on))]
-        keys = given.rows.select(
-            *(F.col(quoted(n)).alias(k) for n, k in zip(on, names, strict=True))
-        )
+        keys = _keys(given.rows, on)
+        names = keys.columns
         are_few = given.count <= FEW
         at_hand = known if known is not None or not are_few else arrow_of(keys)
         plan = self._candidates(keys, at_hand, version) if after is None else self._since(after)
@@ -153,6 +154,17 @@ class HeldKeys:
             rows=new_rows.coalesce(1) if count <= _ONE_FILE else new_rows, count=count
         )
 
+    def plan(self, given: CachedRows, on: Sequence[str], version: TableVersion) -> KeepTree | None:
+        """Return a plan of the files and rows that may hold the keys of given rows.
+
+        The plan is ``None`` if no index can help.
+        """
+        if version.id is None:
+            return None
+        keys = _keys(given.rows, on)
+        at_hand = arrow_of(keys) if given.count <= FEW else None
+        return self._candidates(keys, at_hand, version)
+
     @contextmanager
     def skipping_before(self, version: TableVersion, *, when: bool) -> Iterator[None]:
         """While the context is open, reads of the table skip the files of ``version``.
@@ -178,7 +190,7 @@ class HeldKeys:
     def _candidates(
         self, keys: DataFrame, at_hand: pa.Table | None, version: TableVersion
     ) -> KeepTree | None:
-        """Return a plan of the files that may hold the keys, or ``None`` if no index can help."""
+        """Return a plan of what may hold the keys, or ``None`` if no index can help."""
         index = self._best
         if index is None:
             return None
@@ -192,8 +204,8 @@ class HeldKeys:
         try:
             if at_hand is None:
                 chosen = keys.select(*(f"key_{place}" for place in leading)).toDF(*names)
-                numbers = numbers_of_keys(chosen, index, columns, self._table)
-                plan = keep_some_files(index, np.unique(numbers))
+                candidates = candidates_of_keys(chosen, index, columns, self._table)
+                plan = keep_candidates(index, candidates)
             else:
                 few = pa.table([at_hand.column(place) for place in leading], names=names)
                 local_keys = GivenKeys(few, columns, self._table.reader.name)
@@ -203,6 +215,13 @@ class HeldKeys:
             return None
         self.index = index.definition.name
         return plan
+
+
+def _keys(rows: DataFrame, on: Sequence[str]) -> DataFrame:
+    """Return the key columns of rows as ``key_0`` and so on."""
+    from pyspark.sql import functions as F
+
+    return rows.select(*(F.col(quoted(name)).alias(f"key_{at}") for at, name in enumerate(on)))
 
 
 def _left_of_many(

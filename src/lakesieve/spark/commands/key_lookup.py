@@ -16,6 +16,7 @@ from lakesieve.index import OpenedIndex
 from lakesieve.index.given_keys import key_columns_of
 from lakesieve.index.many_keys import KeyMatches, sorted_codes
 from lakesieve.spark.commands.keys import given_keys
+from lakesieve.spark.session.key_units import rows_of_keys
 from lakesieve.spark.tables.reading import quoted
 from lakesieve.spark.tables.workers import gathered, in_workers
 from lakesieve.store import IndexStore
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from pyspark import Broadcast
     from pyspark.sql import DataFrame
 
+    from lakesieve.index.row_ranges import Candidates
     from lakesieve.sieve import KeyType
     from lakesieve.spark.commands.keys import GivenKey
     from lakesieve.spark.tables import SparkTable
@@ -38,7 +40,7 @@ FEW = 1_000_000
 LOCAL = 100_000
 """Most keys that this process handles itself. The executors handle more keys."""
 
-NUMBERS, FILES = "numbers", "files"
+FILES = "files"
 # the end of the path of a file that may be rewritten in place
 _SIZE_AND_TIME = r"#\d+@-?\d+$"
 
@@ -115,7 +117,7 @@ class KeyFiles:
     """The distinct keys of a frame, with the data files of a table version that may hold them.
 
     Args:
-        rows: ``key_0`` and so on, ``numbers`` of covered files, and the paths of these ``files``.
+        rows: ``key_0`` and so on, and the paths of the covered ``files`` that may hold the key.
         columns: The key columns that the frame has.
         names: Their names in the frame.
         uncovered: Live data files that are not indexed. Each may hold any key.
@@ -187,19 +189,17 @@ def look_up(
     )
 
 
-def numbers_of_keys(
+def candidates_of_keys(
     keys: DataFrame, index: OpenedIndex, columns: Sequence[Column], table: SparkTable
-) -> np.ndarray:
-    """Return the numbers of the covered files that may hold one of many keys.
+) -> Candidates:
+    """Return the covered files, and their rows, that may hold one of many keys.
 
     The frame has the leading columns of the index, in its order.
     """
-    from pyspark.sql import functions as F
-
     key_columns = given_keys(keys, columns[: len(keys.columns)], table.reader.name)
-    task = LookUpTask.of(index, key_columns, is_prefix=len(key_columns) < len(columns))
-    rows = _looked_up(keys, key_columns, task).select(F.explode(NUMBERS)).distinct().collect()
-    return np.array([row[0] for row in rows], np.int64)
+    key_types = [key.key_type for key in key_columns]
+    is_prefix = len(key_columns) < len(columns)
+    return rows_of_keys(_typed(keys, key_columns), index, key_types, is_prefix=is_prefix)
 
 
 def _check_names(columns: Sequence[Column], table: str, taken: Sequence[str]) -> None:
@@ -221,29 +221,39 @@ def _looked_up(
     *,
     at_once: bool = False,
 ) -> DataFrame:
-    """Return the distinct keys as ``key_0`` and so on, with ``numbers`` and ``files``."""
+    """Return the distinct keys as ``key_0`` and so on, with ``files``."""
     from pyspark.sql import functions as F
 
-    # strings are passed as bytes, so that no decoding can fail
-    passed = ["binary" if key.key_type.kind == "string" else key.type for key in given]
-    names = [f"key_{at}" for at in range(len(given))]
-    typed_keys = keys.select(
-        *(
-            F.col(quoted(key.name)).cast(kind).alias(name)
-            for key, kind, name in zip(given, passed, names, strict=True)
-        )
-    )
+    typed_keys = _typed(keys, given)
+    names = typed_keys.columns
     # each task gets neighbouring keys in order, so that it reads every row group once
     tasks = (keys.sparkSession.sparkContext.defaultParallelism,) if at_once else ()
     in_order = typed_keys.repartitionByRange(*tasks, *names).sortWithinPartitions(*names)
-    schema = ", ".join(f"{name} {kind}" for name, kind in zip(names, passed, strict=True))
+    schema = ", ".join(f"{name} {kind}" for name, kind in typed_keys.dtypes)
     rows = in_workers(
         in_order,
         partial(files_of_keys, task=task, spelled=spelled),
-        f"{schema}, {NUMBERS} array<int>, {FILES} array<string>",
+        f"{schema}, {FILES} array<string>",
     )
     typed = (F.col(name).cast(key.type).alias(name) for name, key in zip(names, given, strict=True))
-    return rows.select(*typed, NUMBERS, FILES)
+    return rows.select(*typed, FILES)
+
+
+def _typed(keys: DataFrame, given: Sequence[GivenKey]) -> DataFrame:
+    """Return the key columns of a frame as ``key_0`` and so on.
+
+    Strings are passed as bytes, so that no decoding can fail.
+    """
+    from pyspark.sql import functions as F
+
+    return keys.select(
+        *(
+            F.col(quoted(key.name))
+            .cast("binary" if key.key_type.kind == "string" else key.type)
+            .alias(f"key_{at}")
+            for at, key in enumerate(given)
+        )
+    )
 
 
 def files_of_keys(
@@ -291,7 +301,6 @@ def _with_lists(
         offsets = pa.array(starts[first : last + 1] - starts[first], pa.int32())
         files = pa.array(numbers[starts[first] : starts[last]], pa.int32())
         batch = keys.slice(first, last - first)
-        batch = batch.append_column(NUMBERS, pa.ListArray.from_arrays(offsets, files))
         batch = batch.append_column(FILES, pa.ListArray.from_arrays(offsets, names.take(files)))
         yield from batch.combine_chunks().to_batches()
         first = last

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakesieve.errors import LakesieveError
@@ -18,29 +17,22 @@ from lakesieve.index import (
     broken_index,
     usable_indexes,
 )
-from lakesieve.sieve import KeyType, encode_rows, sort_pairs
+from lakesieve.sieve import KeyType
 from lakesieve.spark.deletes.read import column
+from lakesieve.spark.session.key_units import rows_of_keys
 from lakesieve.spark.tables.hadoop import storage_options
 from lakesieve.spark.tables.iceberg.loading import file_io_of
 from lakesieve.spark.tables.reading import lines_of
-from lakesieve.spark.tables.workers import gathered, in_workers
-from lakesieve.store import IndexStore
 from lakesieve.tables.iceberg.schema import NAME_MAPPING, columns_of_schema
 from lakesieve.tables.paths import normal_paths
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from pyspark.sql import SparkSession
 
     from lakesieve.spark.deletes.version_deletes import DeleteKind, VersionDeletes
-    from lakesieve.spark.tables.workers import Stage
-    from lakesieve.storage import Storage
-    from lakesieve.store import Snapshot
 
-_BATCH_ROWS = 500_000
-_FIRST_ROWS = 20_000
-_HELD = "held binary"
 # from this many keys on, a task of its own is worth it
 _TASK_ROWS = 50_000
 
@@ -116,52 +108,18 @@ def _narrow(
     is_reached[covered_numbers] = True
     by_id = {c.field_id: c.path for c in kind.columns}
     keys = [column(by_id[c.field_id]).alias(f"key_{n}") for n, c in enumerate(definition.columns)]
-    stage = holders(
-        index.storage,
-        index.snapshot,
-        tuple(types[c.field_id] for c in definition.columns),
-        is_reached,
-    )
-    names = [f"key_{n}" for n in range(len(keys))]
-    deleted = deletes.delete_rows(kind).select(*keys)
-    # Each task gets neighbouring keys in order, so that it reads every row group once. Without the
-    # explicit number, Spark would join small partitions into one.
+    # without the explicit number, Spark would join small partitions into one
     most = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
-    tasks = max(1, min(most, kind.records // _TASK_ROWS))
-    in_order = deleted.repartitionByRange(tasks, *names).sortWithinPartitions(*names)
-    masks = in_workers(in_order, stage, _HELD).collect()
-    has_deleted_key = np.zeros(len(paths), bool)
-    for row in masks:
-        has_deleted_key |= np.unpackbits(
-            np.frombuffer(row.held, np.uint8), count=len(paths)
-        ).astype(bool)
+    has_deleted_key = rows_of_keys(
+        deletes.delete_rows(kind).select(*keys),
+        index,
+        [types[c.field_id] for c in definition.columns],
+        tasks=max(1, min(most, kind.records // _TASK_ROWS)),
+        wanted=is_reached,
+    ).keep
     free = np.array(pc.is_valid(positions))
     free[free] = ~has_deleted_key[covered_numbers]
     files.narrow(np.packbits(free, bitorder="little").tobytes())
     count = np.count_nonzero(has_deleted_key[covered_numbers])
     detail = f"{definition.name}: {count} of {len(reached)} data files"
     return Reason(code=ReasonCode.INDEX_USED, detail=f"{detail} hold a deleted key")
-
-
-def holders(
-    storage: Storage, state: Snapshot, types: tuple[KeyType, ...], wanted: np.ndarray
-) -> Stage:
-    """Return the stage that turns deleted keys into a bitmap of the covered files that hold one."""
-
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        index = OpenedIndex.at(IndexStore(storage), state, in_order=True)
-        has_deleted_key = np.zeros(len(wanted), bool)
-        for rows in gathered(batches, _BATCH_ROWS, first=_FIRST_ROWS):
-            # once every wanted file is known to hold a deleted key, the rest need not be looked up
-            if np.all(has_deleted_key[wanted]):
-                continue
-            codes = encode_rows(types, [c.combine_chunks() for c in rows.columns])
-            if codes.null_count:
-                has_deleted_key |= index.flagged("has_null")
-                codes = codes.drop_null()
-            if len(codes):
-                distinct, _ = sort_pairs(codes, np.zeros(len(codes), np.int32))
-                has_deleted_key[index.points(distinct)[1]] = True
-        yield pa.record_batch([pa.array([np.packbits(has_deleted_key).tobytes()])], names=["held"])
-
-    return run

@@ -188,6 +188,11 @@ public final class IcebergScans extends ScanAdapter {
   }
 
   @Override
+  public List<String> wholeRowGroups(LogicalPlan leaf) {
+    return rows.byGroup(scan(leaf));
+  }
+
+  @Override
   public String option(LogicalPlan leaf, String name) {
     return ((DataSourceV2ScanRelation) leaf).relation().options().get(name);
   }

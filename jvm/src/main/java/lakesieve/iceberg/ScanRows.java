@@ -29,6 +29,12 @@ final class ScanRows {
     return choice == null || choice.rows().isEmpty() ? null : choice.rows();
   }
 
+  /** Return why a scan reads row groups of some files as a whole. */
+  List<String> byGroup(Scan scan) {
+    TaskRows.Choice choice = choices.get(scan);
+    return choice == null ? List.of() : choice.byGroup();
+  }
+
   /** Return why a scan reads all rows of files of which some rows are wanted. */
   List<String> problems(Scan scan) {
     TaskRows.Choice choice = choices.get(scan);

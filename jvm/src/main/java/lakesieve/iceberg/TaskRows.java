@@ -26,6 +26,7 @@ import org.apache.iceberg.hadoop.HadoopFileIO;
 import org.apache.iceberg.io.FileIO;
 import org.apache.iceberg.types.Types;
 import org.apache.spark.sql.connector.read.Batch;
+import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.Scan;
 
@@ -34,8 +35,17 @@ import org.apache.spark.sql.connector.read.Scan;
  * Iceberg's. Iceberg reads every file for which it is not certain that both return the same rows.
  */
 final class TaskRows {
-  /** What is known of a scan of which only some rows are read. */
-  record Choice(FileRows rows, List<String> problems) {}
+  /**
+   * What is known of a scan of which only some rows are read.
+   *
+   * @param rows the rows that are read of some files
+   * @param problems why all rows of other files are read
+   * @param byGroup why row groups are read as a whole
+   */
+  record Choice(FileRows rows, List<String> problems, List<String> byGroup) {}
+
+  /** The rows that Spark's reader reads, and the row groups that Iceberg's reader reads. */
+  private record Parts(FileRows rows, WantedRowGroups groups) {}
 
   private static final List<String> FACTORIES =
       List.of("SparkColumnarReaderFactory", "SparkRowReaderFactory");
@@ -47,10 +57,13 @@ final class TaskRows {
   private final FileIO io;
   private final Configuration configuration;
   private final Map<String, Integer> problems = new TreeMap<>();
+  private final Map<String, Integer> byGroup = new TreeMap<>();
   private final FileRows rows = new FileRows();
+  private final WantedRowGroups groups = new WantedRowGroups();
   private final String problem;
   private final boolean isInDoubt;
   private int footers = 0;
+  private int groupFooters = 0;
 
   private TaskRows(Scan scan, FileScanTask first) throws Exception {
     Table table = SparkScans.table(scan);
@@ -95,17 +108,25 @@ final class TaskRows {
     if (choice == null) {
       if (before == null) return null;
       RestrictedScans.put(scan, null);
-      return new Choice(new FileRows(), List.of());
+      return new Choice(new FileRows(), List.of(), List.of());
     }
-    RestrictedScans.put(scan, choice.rows.isEmpty() ? null : choice.restriction());
-    return new Choice(choice.rows, choice.reasons());
+    boolean isWhole = choice.rows.isEmpty() && choice.groups.isEmpty();
+    RestrictedScans.put(scan, isWhole ? null : choice.restriction());
+    return choice.made();
+  }
+
+  private Choice made() {
+    FileRows all = new FileRows();
+    all.retain(rows);
+    all.retain(groups.rows());
+    return new Choice(all, reasons(problems), reasons(byGroup));
   }
 
   private void add(FileScanTask task, long[] ranges) {
     String why = problem != null ? problem : problem(task, columns);
     if (why == null && isInDoubt) why = problemOfFooter(task);
     if (why != null) {
-      problems.merge(why, 1, Integer::sum);
+      (leavesOutGroups(task, ranges) ? byGroup : problems).merge(why, 1, Integer::sum);
       return;
     }
     configure(task);
@@ -120,7 +141,7 @@ final class TaskRows {
     if (!isOfHadoop()) FileIoFileSystem.configure(configuration, task.file().location());
   }
 
-  private List<String> reasons() {
+  private static List<String> reasons(Map<String, Integer> problems) {
     List<String> reasons = new ArrayList<>();
     problems.forEach(
         (why, files) ->
@@ -161,48 +182,63 @@ final class TaskRows {
 
   private String problemOfFooter(FileScanTask task) {
     if (footers++ >= FOOTERS) return null;
+    String location = task.file().location();
     try {
-      configure(task);
-      String location = task.file().location();
-      return FileIoFileSystem.open(
-          io,
-          location,
-          task.file().fileSizeInBytes(),
-          () -> columns.problem(ParquetReads.footer(location, configuration)));
+      return opened(task, () -> columns.problem(ParquetReads.footer(location, configuration)));
     } catch (IOException | RuntimeException e) {
       return "the footer cannot be read";
     }
   }
 
+  /** Leave out row groups of a file that Iceberg reads. Return false if it reads all of them. */
+  private boolean leavesOutGroups(FileScanTask task, long[] ranges) {
+    if (!WantedRowGroups.areSeveral(task) || groupFooters++ >= FOOTERS) return false;
+    String location = task.file().location();
+    try {
+      return groups.add(
+          task, ranges, opened(task, () -> ParquetReads.rowGroups(location, configuration)));
+    } catch (IOException | RuntimeException e) {
+      return false;
+    }
+  }
+
+  /** Read something of a file by the file IO of the table. */
+  private <T> T opened(FileScanTask task, FileIoFileSystem.Action<T> action) throws IOException {
+    configure(task);
+    return FileIoFileSystem.open(io, task.file().location(), task.file().fileSizeInBytes(), action);
+  }
+
   /** Return what makes the scan that reads fewer rows. It must not refer to the scan. */
   private UnaryOperator<Scan> restriction() {
-    return restriction(rows, columns, configuration);
+    return restriction(new Parts(rows, groups), columns, configuration);
   }
 
   private static UnaryOperator<Scan> restriction(
-      FileRows rows, WantedColumns columns, Configuration configuration) {
+      Parts parts, WantedColumns columns, Configuration configuration) {
     return scan ->
         ForwardingProxy.likeTarget(
             Scan.class,
             scan,
-            rows,
+            parts,
             call -> {
               Object answer = call.forward();
               return answer instanceof Batch batch
-                  ? batch(batch, rows, columns, configuration)
+                  ? batch(batch, parts, columns, configuration)
                   : answer;
             });
   }
 
   private static Batch batch(
-      Batch target, FileRows rows, WantedColumns columns, Configuration configuration) {
+      Batch target, Parts parts, WantedColumns columns, Configuration configuration) {
+    FileRows rows = parts.rows;
     return ForwardingProxy.likeTarget(
         Batch.class,
         target,
-        rows,
+        parts,
         call -> {
           Object answer = call.forward();
-          if (!(answer instanceof PartitionReaderFactory factory)) return answer;
+          if (answer instanceof InputPartition[] partitions) return parts.groups.of(partitions);
+          if (!(answer instanceof PartitionReaderFactory factory) || rows.isEmpty()) return answer;
           if (!FACTORIES.contains(factory.getClass().getSimpleName())) return answer;
           ParquetReads reads =
               ParquetReads.of(ClassicSessions.active(), columns.inFile(), rows, configuration);

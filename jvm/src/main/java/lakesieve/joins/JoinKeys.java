@@ -109,7 +109,7 @@ public final class JoinKeys {
   /** Run a side and prune scans by its keys. Return false if the scans stay as they are. */
   private boolean pruneByKeys(LogicalPlan side, List<JoinedScan> joined) {
     List<JoinedScan> worthwhile =
-        joined.stream().filter(each -> each.scan().files() >= FEWEST_FILES).toList();
+        joined.stream().filter(each -> isWorthwhile(each.scan())).toList();
     if (worthwhile.isEmpty()) return false;
     String code = "join-too-large";
     String refusal;
@@ -136,6 +136,12 @@ public final class JoinKeys {
     }
     for (JoinedScan each : worthwhile) each.scan().skipped(code, refusal);
     return false;
+  }
+
+  /** Whether keys can save time: they leave out files, or row blocks of files. */
+  private static boolean isWorthwhile(FoundScan scan) {
+    if (scan.files() >= FEWEST_FILES) return true;
+    return scan.files() > 0 && scan.hasRowBlocks() && !scan.isRewritten();
   }
 
   private InternalRow[] run(LogicalPlan plan, LogicalPlan current) throws Exception {

@@ -48,11 +48,20 @@ public final class JoinSide {
 
   /** Read the limits from the session's settings. */
   JoinSide() {
-    SQLConf conf = SQLConf.get();
+    this(SQLConf.get());
+  }
+
+  private JoinSide(SQLConf conf) {
     String size = conf.getConfString(BYTES, "10m").trim();
     bytes = size.equalsIgnoreCase("off") ? 0 : Utils.byteStringAsBytes(size);
     rows = Integer.parseInt(conf.getConfString(ROWS, "100000").trim());
     millis = (long) (1000 * Double.parseDouble(conf.getConfString(SECONDS, "20").trim()));
+  }
+
+  /** True for a plan that is never run as the small side of a join, because it exceeds a limit. */
+  public static boolean isTooLarge(SparkSession session, LogicalPlan plan) {
+    JoinSide limits = new JoinSide(ClassicSessions.state(session).conf());
+    return !limits.isOff() && limits.refusal(plan) != null;
   }
 
   /** True when the settings leave no room for any side. */

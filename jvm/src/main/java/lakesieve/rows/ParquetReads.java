@@ -10,7 +10,9 @@ import org.apache.hadoop.fs.Path;
 import org.apache.parquet.HadoopReadOptions;
 import org.apache.parquet.format.converter.ParquetMetadataConverter;
 import org.apache.parquet.hadoop.ParquetFileReader;
+import org.apache.parquet.hadoop.metadata.BlockMetaData;
 import org.apache.parquet.hadoop.metadata.FileMetaData;
+import org.apache.parquet.hadoop.metadata.ParquetMetadata;
 import org.apache.parquet.hadoop.util.HadoopInputFile;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.broadcast.Broadcast;
@@ -111,13 +113,23 @@ public final class ParquetReads implements Serializable {
   /** Return what the footer of a file says of its columns. */
   public static FileMetaData footer(String location, Configuration configuration)
       throws IOException {
-    var options =
-        HadoopReadOptions.builder(configuration)
-            .withMetadataFilter(ParquetMetadataConverter.SKIP_ROW_GROUPS)
-            .build();
+    return metadata(location, configuration, ParquetMetadataConverter.SKIP_ROW_GROUPS)
+        .getFileMetaData();
+  }
+
+  /** Return what the footer of a file says of its row groups, in their order. */
+  public static List<BlockMetaData> rowGroups(String location, Configuration configuration)
+      throws IOException {
+    return metadata(location, configuration, ParquetMetadataConverter.NO_FILTER).getBlocks();
+  }
+
+  private static ParquetMetadata metadata(
+      String location, Configuration configuration, ParquetMetadataConverter.MetadataFilter part)
+      throws IOException {
+    var options = HadoopReadOptions.builder(configuration).withMetadataFilter(part).build();
     var file = HadoopInputFile.fromPath(new Path(location), configuration);
     try (ParquetFileReader reader = ParquetFileReader.open(file, options)) {
-      return reader.getFileMetaData();
+      return reader.getFooter();
     }
   }
 

@@ -40,6 +40,9 @@ public final class FoundScan {
   /** Paths of the columns that indexes begin with; null while they are unknown. */
   List<List<String>> leading;
 
+  /** Whether an index of the table has row blocks; false while it is unknown. */
+  boolean rowBlocks;
+
   /** The row of the report; null before the planner is asked about the scan. */
   ScanOutcome outcome;
 
@@ -96,6 +99,11 @@ public final class FoundScan {
   /** Paths of the columns that indexes begin with; null while they are unknown. */
   public List<List<String>> leading() {
     return leading;
+  }
+
+  /** True when an index of the table may name some rows of a data file. */
+  public boolean hasRowBlocks() {
+    return rowBlocks;
   }
 
   /** Number of data files that the scan reads, as pruned so far. */

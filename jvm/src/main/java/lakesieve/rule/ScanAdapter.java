@@ -88,6 +88,13 @@ public abstract class ScanAdapter {
   }
 
   /**
+   * Why the scan reads all rows of row groups of which an index names some rows; one text a reason.
+   */
+  public List<String> wholeRowGroups(LogicalPlan leaf) {
+    return List.of();
+  }
+
+  /**
    * Paths, as indexes have them, of data files of which the scan returns every row. Files of which
    * this is not certain are left out, such as all files if the read may skip damaged ones.
    */

@@ -36,6 +36,9 @@ final class ScanOutcome {
   /** Why the scan reads all rows of files of which an index names some rows. */
   List<String> wholeFiles = List.of();
 
+  /** Why the scan reads row groups as a whole of which an index names some rows. */
+  List<String> wholeRowGroups = List.of();
+
   /** Why the table format does not allow the scan to be pruned, or null. */
   String refusal;
 
@@ -87,6 +90,7 @@ final class ScanOutcome {
     all.addAll(ownReasons);
     if (refusal != null) all.add(new Reason("scan-unsupported", refusal));
     for (String why : wholeFiles) all.add(new Reason("whole-files", why));
+    for (String why : wholeRowGroups) all.add(new Reason("row-groups", why));
     if (deletes != null) {
       String[] parts = deletes.split("\t", 2);
       String code = parts[0].equals("error") ? "internal-error" : "deletes-" + parts[0];

@@ -105,6 +105,7 @@ final class ScanPruner {
         continue;
       }
       f.leading = paths(part.get("leading"));
+      f.rowBlocks = Boolean.TRUE.equals(part.get("row_blocks"));
       f.outcome.answered(
           (List<?>) part.get("indexes"),
           (List<?>) part.get("reasons"),
@@ -165,6 +166,7 @@ final class ScanPruner {
     f.outcome.read = f.adapter.fileCount(leaf, f.above);
     f.outcome.rows = f.adapter.rows(leaf);
     f.outcome.wholeFiles = f.adapter.wholeFiles(leaf);
+    f.outcome.wholeRowGroups = f.adapter.wholeRowGroups(leaf);
   }
 
   // the protocol says that there is a list of objects, and Jackson makes maps of objects
