@@ -195,8 +195,14 @@ final class TaskRows {
     if (!WantedRowGroups.areSeveral(task) || groupFooters++ >= FOOTERS) return false;
     String location = task.file().location();
     try {
-      return groups.add(
-          task, ranges, opened(task, () -> ParquetReads.rowGroups(location, configuration)));
+      var footer = opened(task, () -> ParquetReads.rowGroups(location, configuration));
+      List<WantedRowGroups.RowGroup> all =
+          footer.stream()
+              .map(
+                  group ->
+                      new WantedRowGroups.RowGroup(group.getStartingPos(), group.getRowCount()))
+              .toList();
+      return groups.add(task, ranges, all);
     } catch (IOException | RuntimeException e) {
       return false;
     }

@@ -12,7 +12,6 @@ import org.apache.iceberg.FileFormat;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.ScanTask;
 import org.apache.iceberg.ScanTaskGroup;
-import org.apache.parquet.hadoop.metadata.BlockMetaData;
 import org.apache.spark.sql.connector.read.InputPartition;
 
 /**
@@ -23,6 +22,14 @@ import org.apache.spark.sql.connector.read.InputPartition;
  * out by leaving out its part of the file's task.
  */
 final class WantedRowGroups {
+  /**
+   * A row group by the footer of its file.
+   *
+   * @param start where it begins, in bytes
+   * @param rows the number of its rows
+   */
+  record RowGroup(long start, long rows) {}
+
   // by the location of a file: the parts of its task that are read, one for each row group
   private final Map<String, List<FileScanTask>> parts = new HashMap<>();
   private final FileRows rows = new FileRows();
@@ -55,7 +62,7 @@ final class WantedRowGroups {
    * @param groups the row groups by the footer of the file
    * @return false where all row groups are read
    */
-  boolean add(FileScanTask task, long[] wanted, List<BlockMetaData> groups) {
+  boolean add(FileScanTask task, long[] wanted, List<RowGroup> groups) {
     List<FileScanTask> all = new ArrayList<>();
     task.split(1).forEach(all::add);
     if (all.size() != groups.size()) return false;
@@ -64,11 +71,11 @@ final class WantedRowGroups {
     long first = 0;
     for (int at = 0; at < groups.size(); at++) {
       FileScanTask part = all.get(at);
-      BlockMetaData group = groups.get(at);
+      RowGroup group = groups.get(at);
       // the metadata of the table and the footer must agree on the place of each row group
-      if (part.start() != group.getStartingPos()) return false;
-      long end = first + group.getRowCount();
-      if (RowRanges.within(wanted, first, group.getRowCount()).length > 0) {
+      if (part.start() != group.start) return false;
+      long end = first + group.rows;
+      if (RowRanges.within(wanted, first, group.rows).length > 0) {
         read.add(part);
         ranges = RowRanges.union(ranges, new long[] {first, end});
       }
