@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import functions as F
 from tests.depth import depth
@@ -163,6 +165,18 @@ def test_a_file_that_changed_is_read_whole(session: SparkSession, folder: Path) 
     assert base.count() == rows.count() - ROWS + 1
     assert longer.count() == rows.count()
     assert newer.count() == rows.count()
+
+
+def test_a_file_that_is_replaced_after_it_was_listed(session: SparkSession, tmp_path: Path) -> None:
+    """An executor that opens another file under the name reads all of its rows."""
+    file = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"id": range(ROWS)}), file, write_page_index=True)
+    rows = restricted(session.read.parquet(str(file)), {file.name: [(0, 10)]})
+    assert rows.count() == 10
+
+    pq.write_table(pa.table({"id": range(700)}), file, write_page_index=True)
+
+    assert sorted(row.id for row in rows.collect()) == list(range(700))
 
 
 def test_interleaved_readers(session: SparkSession, folder: Path, reader: str) -> None:
