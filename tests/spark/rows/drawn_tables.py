@@ -37,6 +37,8 @@ _SCHEMA = pa.schema(
         "flags": pa.map_(pa.string(), pa.int64()),
     }
 )
+# pyarrow's dictionary pages of lists without elements cannot be read by Spark's row-wise reader
+_IN_DICTIONARY = ["id", "k", "word", "wide", "maybe", "pair.a", "pair.b"]
 _ADDED = ("add", "rename", "drop and add", "insert")
 # what may happen to a table of a format, before or after it is indexed
 STEPS = {
@@ -205,6 +207,7 @@ def write(rows: pa.Table, path: Path, file: DrawnFile) -> None:
         data_page_size=1,
         write_batch_size=file.page,
         write_page_index=file.has_offsets,
+        use_dictionary=_IN_DICTIONARY,
         dictionary_pagesize_limit=file.dictionary,
         data_page_version=file.page_version,
     )
