@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,6 @@ from bench import (
     order,
     refresh,
     sessions,
-    words,
 )
 from bench.deletes import suite as deletes
 from bench.measure import finish, scratch_folder
@@ -46,8 +46,8 @@ SUITES = {
     "order": order.run,
     "deletes": deletes.run,
 }
-LONG = ("keys_kinds", "large_files", "words")
-"""Suites that write many gigabytes, and run only where they are named."""
+LONG = ("keys_kinds", "large_files", "row_readers", "words")
+"""Suites that write gigabytes, and run only where they are named."""
 
 OWN_SESSIONS = ("first_query", "scale", "files", "upkeep")
 """Suites that take hours, or need no session or several, and run only where they are named."""
@@ -64,7 +64,7 @@ def main() -> int:
     parser.add_argument(
         "--rows",
         type=float,
-        help="rows of a table: 20e6; large_files: 30e6; scale: 600e6",
+        help="rows of a table: 20e6; large_files: 30e6; row_readers, words: 4e6; scale: 600e6",
     )
     parser.add_argument("--size", type=int, help="large_files, keys_kinds: megabytes of a file")
     parser.add_argument(
@@ -72,6 +72,7 @@ def main() -> int:
         nargs="+",
         help="large_files, keys_kinds: all that one session can have",
     )
+    parser.add_argument("--columns", nargs="+", default=scale.COLUMNS, help="scale: what to index")
     parser.add_argument("--files", type=int, default=keys.FILES, help="keys, order: data files")
     parser.add_argument(
         "--full", action="store_true", help="deletes: every table, way and heap; most of a day"
@@ -93,7 +94,8 @@ def main() -> int:
             sizes=(arguments.size,) if arguments.size else keys_kinds.SIZES,
             kinds=tuple(arguments.formats or keys_kinds.KINDS),
         ),
-        "words": partial(words.run, rows=int(arguments.rows or words.ROWS)),
+        "row_readers": partial(_of_engines, "row_readers", arguments.rows),
+        "words": partial(_of_engines, "words", arguments.rows),
         "order": partial(order.run, rows=int(arguments.rows or order.ROWS), files=arguments.files),
     }
     with scratch_folder() as scratch:
@@ -107,6 +109,15 @@ def main() -> int:
     return finish(results, arguments.json)
 
 
+def _of_engines(
+    name: str, rows: float | None, spark: SparkSession, root: Path
+) -> Iterable[Measured]:
+    """Run a suite whose libraries are not in every environment."""
+    module = import_module(f"bench.{name}")
+    measured: Iterable[Measured] = module.run(spark, root, rows=int(rows or module.ROWS))
+    return measured
+
+
 def _figures(
     arguments: argparse.Namespace, suites: Mapping[str, Suite], root: Path
 ) -> Iterator[tuple[str, Iterable[Measured]]]:
@@ -115,7 +126,7 @@ def _figures(
     if "first_query" in names:
         yield "first_query", first_query.run(root)
     if "scale" in names:
-        yield "scale", scale.run(root, int(arguments.rows or scale.ROWS))
+        yield "scale", scale.run(root, int(arguments.rows or scale.ROWS), columns=arguments.columns)
     if "files" in names:
         yield "files", files.run(root)
     if "upkeep" in names:
@@ -125,7 +136,7 @@ def _figures(
         return
     conf = {"spark.master": "local[2]"}
     # with the default of 1 GB Spark's own MERGE may run out of memory
-    if {"keys", "keys_kinds", "large_files", "order", "words"} & set(shared):
+    if {"keys", "keys_kinds", "large_files", "order", "row_readers", "words"} & set(shared):
         conf["spark.driver.memory"] = "4g"
     formats = ("iceberg", "delta")
     if arguments.formats == ["hudi"]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 import time
-from itertools import repeat
+from dataclasses import dataclass
+from itertools import count, islice, repeat
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["ROWS", "run"]
+__all__ = ["BYTES_A_ROW", "COLUMNS", "ROWS", "key_of", "run"]
 
 ROWS = 30_000_000
 KINDS = ("parquet", "delta", "iceberg")
@@ -28,13 +29,21 @@ KINDS = ("parquet", "delta", "iceberg")
 SIZES = (128, 512)
 """Sizes of data files in megabytes."""
 
-_BYTES_A_ROW = 105
+BYTES_A_ROW = 105
+"""Of a data file."""
+
 _KEYS = 1000
+_MERGED = 100
+# settings of tables for which a MERGE writes no data file again
+_MERGE_ON_READ = {
+    "iceberg": "'write.merge.mode' = 'merge-on-read'",
+    "delta": "'delta.enableDeletionVectors' = 'true'",
+}
 _PRIME = 999_999_999_989
-# by_file and by_block have the same values, which no other column has
-_COLUMNS = (
-    f"(id * 2654435761) % {_PRIME} AS by_file",
-    f"(id * 2654435761) % {_PRIME} AS by_block",
+_FACTOR = 2654435761
+COLUMNS = (
+    f"(id * {_FACTOR}) % {_PRIME} AS by_file",
+    f"(id * {_FACTOR}) % {_PRIME} AS by_block",
     "timestamp_seconds(1700000000 + id DIV 7) AS moment",
     "CAST(id % 100003 AS INT) AS customer",
     "CAST(pmod(hash(id), 10000000) / 100 AS DECIMAL(12, 2)) AS amount",
@@ -44,7 +53,7 @@ _COLUMNS = (
     "rand(7) AS score",
     "id % 11 = 0 AS flag",
 )
-
+"""SQL of the columns over a number ``id``. The first two have the same values, each in one row."""
 
 # one base file for each of the given partitions, in the order of the rows
 _OPTIONS = {
@@ -56,6 +65,26 @@ _OPTIONS = {
         "hoodie.parquet.max.file.size": str(4 << 30),
     }
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Table:
+    """A table.
+
+    Args:
+        name: Its name in SQL.
+        given: What lakesieve calls it.
+        folder: Where data files with relative paths are.
+    """
+
+    name: str
+    given: str
+    folder: Path
+
+
+def key_of(row: int) -> int:
+    """Return the value of ``by_file`` and ``by_block`` in a row."""
+    return row * _FACTOR % _PRIME
 
 
 def run(
@@ -75,13 +104,13 @@ def run(
 def _measured(
     spark: SparkSession, root: Path, kind: str, size: int, rows: int
 ) -> Iterator[Measured]:
-    files = max(1, round(rows * _BYTES_A_ROW / size / 1e6))
-    made = spark.range(0, rows, 1, files).selectExpr(*_COLUMNS)
-    table, name = _write(spark, made, root, kind)
+    files = max(1, round(rows * BYTES_A_ROW / size / 1e6))
+    made = spark.range(0, rows, 1, files).selectExpr(*COLUMNS)
+    table = _write(spark, made, root, kind)
     seconds, bits = {}, {}
     for column, unit in (("by_file", None), ("by_block", 20_000)):
         start = time.perf_counter()
-        info = ls.create_index(table, column, spark=spark, rows_per_block=unit).info()
+        info = ls.create_index(table.given, column, spark=spark, rows_per_block=unit).info()
         seconds[column], bits[column] = time.perf_counter() - start, info.bits_per_row
     what = f"{kind}, {size} MB"
     sizes = {"files": files, "rows": rows}
@@ -99,37 +128,42 @@ def _measured(
         details={"data files": f"{bits['by_file']:.2f}"},
     )
     drawn = random.Random(7)
-    some = [drawn.randrange(rows) * 2654435761 % _PRIME for _ in range(_KEYS)]
+    some = [key_of(drawn.randrange(rows)) for _ in range(_KEYS)]
     point = some[0]
-    yield from _queries(spark, root, name, f"{what}: a point", f"= {point}", at_least=10)
+    yield from _queries(spark, root, table, f"{what}: a point", f"= {point}", at_least=10)
     listed = f"IN ({', '.join(map(str, some))})"
-    yield from _queries(spark, root, name, f"{what}: IN of {_KEYS} keys", listed, at_least=10)
+    yield from _queries(spark, root, table, f"{what}: IN of {_KEYS} keys", listed, at_least=10)
+    if kind in _MERGE_ON_READ:
+        spark.sql(f"ALTER TABLE {table.name} SET TBLPROPERTIES ({_MERGE_ON_READ[kind]})")
+        keys = (key_of(drawn.randrange(rows)) for _ in count())
+        yield _merges(spark, table.name, what, keys)
     _drop(spark, root, kind)
 
 
 def _queries(
-    spark: SparkSession, root: Path, name: str, what: str, condition: str, *, at_least: float
+    spark: SparkSession, root: Path, table: _Table, what: str, condition: str, *, at_least: float
 ) -> Iterator[Measured]:
     """Query both columns in turn, and a table of the wanted blocks only, which is the floor."""
     ls.enable(spark)
-    found = ls.find_files(_given(name), f"by_block {condition}", spark=spark)
+    found = ls.find_files(table.given, f"by_block {condition}", spark=spark)
     note(f"{what}: {found.rows_read} of {found.rows_total} rows in {len(found.paths)} files")
-    wanted = f"by_block {condition}"
     # a path of its own each time: an older listing of files may be cached
     floor = root / f"floor-{time.time_ns()}"
-    _write_blocks(found, name, floor)
+    _write_blocks(found, table.folder, floor)
+    least = _named(spark, "floor", "parquet", floor)
 
-    def of(column: str) -> list[object]:
+    def of(column: str, name: str = table.name) -> list[object]:
         return spark.sql(f"SELECT * FROM {name} WHERE {column} {condition}").collect()
-
-    def least() -> list[object]:
-        return spark.read.parquet(str(floor)).where(wanted).collect()
 
     if not sorted(map(str, of("by_file"))) == sorted(map(str, of("by_block"))):
         raise AssertionError("the two indexes give other rows")
     pruned = ls.last_pruning(spark)[0]
     times = in_turn(
-        {"files": lambda: of("by_file"), "blocks": lambda: of("by_block"), "blocks alone": least}
+        {
+            "files": lambda: of("by_file"),
+            "blocks": lambda: of("by_block"),
+            "blocks alone": lambda: of("by_block", least),
+        }
     )
     details = {key: f"{1e3 * value:.0f} ms" for key, value in times.items()}
     details["rows read"] = f"{pruned.rows_read} of {pruned.rows_total}"
@@ -149,41 +183,54 @@ def _queries(
     )
 
 
-def _write_blocks(found: ls.FileMatches, name: str, folder: Path) -> None:
+def _merges(spark: SparkSession, name: str, what: str, keys: Iterator[int]) -> Measured:
+    """Update rows by key in turn, by either index. The data files stay as they are."""
+
+    def merge(column: str) -> None:
+        some = ", ".join(f"({key})" for key in islice(keys, _MERGED))
+        spark.sql(
+            f"MERGE INTO {name} t USING (VALUES {some} AS s(k)) ON t.{column} = s.k "
+            "WHEN MATCHED THEN UPDATE SET score = 0"
+        )
+
+    times = in_turn({"files": lambda: merge("by_file"), "blocks": lambda: merge("by_block")})
+    return Measured(
+        name=f"{what}: MERGE of {_MERGED} rows, speed-up by row blocks",
+        value=times["files"] / times["blocks"],
+        unit="x",
+        details={key: f"{1e3 * value:.0f} ms" for key, value in times.items()},
+    )
+
+
+def _write_blocks(found: ls.FileMatches, source: Path, folder: Path) -> None:
     """Write the rows of the wanted blocks as a Parquet file of its own."""
     folder.mkdir()
-    table_folder = name.partition(".")[2].strip("`")
     parts = []
     for path, ranges in zip(found.paths, found.row_ranges or repeat(None), strict=False):
-        plain = path.removeprefix("file:")
-        file = plain if plain.startswith("/") else f"{table_folder}/{plain}"
-        rows = pq.read_table(file, coerce_int96_timestamp_unit="us")
+        rows = pq.read_table(source / path.removeprefix("file:"), coerce_int96_timestamp_unit="us")
         whole = ((0, rows.num_rows),)
         parts += [rows.slice(start, end - start) for start, end in ranges or whole]
     pq.write_table(pa.concat_tables(parts), folder / "0.parquet", write_page_index=True)
 
 
-def _given(name: str) -> str:
-    kind, _, path = name.partition(".")
-    return f"{kind}:{path.strip('`')}" if path.startswith("`") else name
-
-
-def _write(spark: SparkSession, rows: DataFrame, root: Path, kind: str) -> tuple[str, str]:
-    """Write the rows. Return the table as lakesieve names it, and as SQL does."""
+def _write(spark: SparkSession, rows: DataFrame, root: Path, kind: str) -> _Table:
+    """Write the rows, a data file for each partition."""
     if kind == "iceberg":
         spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.bench")
         writer = rows.writeTo("lake.bench.large").using("iceberg")
         writer.tableProperty("write.distribution-mode", "none").createOrReplace()
-        return "lake.bench.large", "lake.bench.large"
+        return _Table(name="lake.bench.large", given="lake.bench.large", folder=root)
     path = root / f"large-{kind}"
     rows.write.format(kind).options(**_OPTIONS.get(kind, {})).mode("overwrite").save(str(path))
-    if kind == "hudi":
-        # Spark's SQL reads no Hudi table by its path
-        name = "spark_catalog.default.large"
-        spark.sql(f"DROP TABLE IF EXISTS {name}")
-        spark.sql(f"CREATE TABLE {name} USING hudi LOCATION '{path}'")
-        return f"{kind}:{path}", name
-    return f"{kind}:{path}", f"{kind}.`{path}`"
+    return _Table(name=_named(spark, "large", kind, path), given=f"{kind}:{path}", folder=path)
+
+
+def _named(spark: SparkSession, name: str, kind: str, path: Path) -> str:
+    """Return a name for a folder. A query of a name need not find out the columns first."""
+    table = f"spark_catalog.default.{name}"
+    spark.sql(f"DROP TABLE IF EXISTS {table}")
+    spark.sql(f"CREATE TABLE {table} USING {kind} LOCATION '{path}'")
+    return table
 
 
 def _drop(spark: SparkSession, root: Path, kind: str) -> None:

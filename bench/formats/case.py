@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -12,8 +15,9 @@ if TYPE_CHECKING:
 
 __all__ = ["KINDS", "Case", "questions"]
 
-KINDS = ("point", "range", "second")
+KINDS = ("point", "range", "second", "list")
 _SAME = 4
+_LISTED = 1000
 _IN_RANGE = 10
 
 
@@ -61,8 +65,17 @@ def questions(spark: SparkSession, case: Case, count: int) -> dict[str, Sequence
     result = spark.createDataFrame([(i,) for i in ids], "id BIGINT")
     found = result.selectExpr("xxhash64(id) AS k", f"xxhash64(id % {values}, 7) AS s").collect()
     width = _IN_RANGE * 2**64 // case.rows
+    drawn = random.Random(7)
+    listed = [[drawn.randrange(case.rows) for _ in range(_LISTED)] for _ in range(count)]
+    hashes = spark.createDataFrame(
+        [(n, i) for n, own in enumerate(listed) for i in own], "n INT, id BIGINT"
+    )
+    lists = hashes.groupBy("n").agg(
+        F.expr("concat_ws(', ', collect_list(xxhash64(id)))").alias("keys")
+    )
     return {
         "point": [f"k = {row.k}" for row in found],
         "range": [f"k BETWEEN {row.k} AND {min(row.k + width, 2**63 - 1)}" for row in found],
         "second": [f"s = {row.s}" for row in found],
+        "list": [f"k IN ({row.keys})" for row in lists.collect()],
     }

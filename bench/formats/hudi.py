@@ -32,7 +32,7 @@ _PEERS: tuple[tuple[str, str, str, dict[str, str], str, str, tuple[str, ...]], .
         {_RECORDS: "true"},
         "CREATE INDEX record_index ON {0} (k)",
         "record_index",
-        ("point",),
+        ("point", "list"),
     ),
     # leads to record keys, which the other one finds
     (

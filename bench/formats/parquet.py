@@ -70,5 +70,5 @@ class Parquet:
         table = Parquet(self._spark, folder, options)
         seconds = seconds_of(lambda: table.create(case))
         size = size_of(folder, "*.parquet") - size_of(self._folder, "*.parquet")
-        kinds = ("point", "second")
+        kinds = ("point", "second", "list")
         yield Peer(name="Bloom filters", table=table, seconds=seconds, size=size, kinds=kinds)

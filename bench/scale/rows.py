@@ -24,6 +24,9 @@ ROWS = 600_000_000
 COLUMNS = ("l_orderkey", "l_partkey", "event_id")
 """In the order of arrival, in no order, and 64 random bits."""
 
+BLOCKS = {"l_partkey": 20_000}
+"""Rows of a block. A part is in 30 files, so an index of data files leaves out little."""
+
 MEMORY = {1: ("1900m", 2.0), 2: ("2800m", 3.0)}
 """By task slots: what a session is given, and the bound in GB."""
 
@@ -84,8 +87,9 @@ def run(folder: Path, rows: int, *, columns: Sequence[str] = COLUMNS) -> Iterato
 
 def _work(folder: Path, case: _Case, snapshot: int) -> dict[str, Any]:
     command = ["-m", "bench.scale.work", str(folder), MEMORY[case.slots][0]]
+    block = str(BLOCKS.get(case.column, 0))
     ran = subprocess.run(
-        [sys.executable, *command, str(case.slots), str(snapshot), case.column],
+        [sys.executable, *command, str(case.slots), str(snapshot), case.column, block],
         stdout=subprocess.PIPE,
         text=True,
         check=True,

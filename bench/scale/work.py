@@ -1,7 +1,8 @@
 """One measurement in a session of its own, whose processes are watched.
 
-``python -m bench.scale.work FOLDER MEMORY SLOTS SNAPSHOT COLUMN`` builds an index of one column of
-one version, uses it, and prints one line of JSON.
+``python -m bench.scale.work FOLDER MEMORY SLOTS SNAPSHOT COLUMN BLOCK`` builds an index of one
+column of one version, with blocks of ``BLOCK`` rows or 0 for data files, uses it, and prints one
+line of JSON.
 """
 
 from __future__ import annotations
@@ -60,20 +61,20 @@ class Steps:
 
 def main() -> None:
     """Measure what the command line names."""
-    folder, memory, slots, snapshot, column = sys.argv[1:]
+    folder, memory, slots, snapshot, column, block = sys.argv[1:]
     conf = {"spark.master": f"local[{slots}]"}
     spark = ls.local_session(Path(folder) / "warehouse", memory=memory, conf=conf)
     spark.sql(f"CALL lake.system.set_current_snapshot('{TABLE}', {snapshot})")
     for info in ls.list_indexes(TABLE, spark=spark):
         ls.open_index(TABLE, info.name, spark=spark).drop()
-    print(json.dumps(_measure(spark, column, int(snapshot))))
+    print(json.dumps(_measure(spark, column, int(snapshot), int(block))))
 
 
-def _measure(spark: SparkSession, column: str, snapshot: int) -> dict[str, Any]:
+def _measure(spark: SparkSession, column: str, snapshot: int, block: int) -> dict[str, Any]:
     steps = Steps()
     spark.range(1).count()
     with steps("build"):
-        index = ls.create_index(TABLE, [column], spark=spark)
+        index = ls.create_index(TABLE, [column], spark=spark, rows_per_block=block or None)
     info = index.info()
     sample = spark.table(TABLE).sample(LOCATED / info.rows, seed=1).select(column)
     folder = f"{info.location}-keys"
