@@ -12,6 +12,7 @@ from tests.depth import depth
 from tests.index.drawn_keys import INTEGERS, DrawnLife, drawn_life, opened_with, table_of
 
 from lakesieve.sieve import KeysOfRow
+from lakesieve.spark.build.file_hashes import FileHashes
 from lakesieve.spark.build.verify import missing_by_file
 from lakesieve.spark.session.key_units import units_of_keys
 
@@ -94,8 +95,7 @@ def _wrong(table: KeyTable, key_type: KeyType, opened: OpenedIndex) -> set[str]:
         key_types=(key_type,),
         keys_of_row=KeysOfRow.ONE,
         paths=paths,
-        hashes=np.arange(len(paths)),
-        order=np.arange(len(paths)),
+        files=FileHashes(hashes=np.arange(len(paths)), ordinals=np.arange(len(paths))),
     )
     return {paths[at] for batch in results for at in batch.column(0).to_pylist()}
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from lakesieve.sieve import Budget, KeyType
+from lakesieve.spark.build.file_hashes import FileHashes
 from lakesieve.spark.build.stages import IndexTask, cut, read_results, scatter
 from lakesieve.storage import open_storage
 
@@ -41,8 +42,7 @@ def _scattered(
         scatter(
             batches,
             indexes=[replace(task, first_ordinals=np.arange(6)) for task in tasks],
-            hashes=np.arange(5),
-            ordinals=np.arange(5, dtype=np.int32),
+            files=FileHashes(hashes=np.arange(5), ordinals=np.arange(5, dtype=np.int32)),
             buffer_rows=rows,
             buffer_bytes=size,
         )
@@ -149,8 +149,7 @@ def test_all_buffers_share_the_memory_of_one() -> None:
     stage = scatter(
         batches(),
         indexes=tasks,
-        hashes=np.arange(1),
-        ordinals=np.zeros(1, np.int32),
+        files=FileHashes(hashes=np.arange(1), ordinals=np.zeros(1, np.int32)),
         buffer_bytes=2000,
     )
     for out in stage:

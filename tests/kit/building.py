@@ -12,6 +12,7 @@ from lakesieve.format import catalogue_id
 from lakesieve.index.access import without_engine
 from lakesieve.index.definition import define, key_columns
 from lakesieve.sieve import ABSENT_HITS, Budget
+from lakesieve.spark.build.file_hashes import FileHashes
 from lakesieve.spark.build.segments import WrittenSegments
 from lakesieve.spark.build.source import key_types
 from lakesieve.spark.build.stages import IndexTask, cut, scatter
@@ -39,7 +40,8 @@ def write_segments(
     numbers = np.arange(files.num_rows)
     records = files.column("records").to_numpy()
     task = replace(task, first_ordinals=task.unit.first_ordinals(records))
-    runs = scatter(batches, indexes=[task], hashes=numbers, ordinals=numbers.astype(np.int32))
+    hashes = FileHashes(hashes=numbers, ordinals=numbers.astype(np.int32))
+    runs = scatter(batches, indexes=[task], files=hashes)
     catalogue = catalogue_id(files.column("path"))
     results = cut(runs, indexes=[task], catalogue=catalogue)
     return WrittenSegments.of(files, pa.Table.from_batches(list(results)), task.unit)

@@ -6,11 +6,13 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
 import lakesieve as ls
 from lakesieve.errors import ErrorKind, UnsupportedError
 from lakesieve.spark.build import segments
+from lakesieve.spark.build.file_hashes import FileHashes
 from lakesieve.tables import Column
 
 if TYPE_CHECKING:
@@ -166,9 +168,10 @@ def test_strings_of_another_collation_cannot_be_indexed(spark: SparkSession) -> 
     number = Column(path=("n",), field_id=1, type="int", kind="integer")
     column = Column(path=("k",), field_id=2, type="string", kind="string")
     rows = spark.sql("SELECT 1 AS key_0, 'a' COLLATE UNICODE_CI AS key_1, 'f' AS file")
+    files = pa.chunked_array([["f"]])
 
     with pytest.raises(UnsupportedError, match="UNICODE_CI"):
-        segments.hashed_rows(rows, [number, column], 0)
+        segments.hashed_rows(rows, [number, column], FileHashes.of(spark, [files]))
 
 
 def test_collated_comparisons_read_every_file(

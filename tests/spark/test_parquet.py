@@ -214,4 +214,5 @@ def test_more_files_than_go_in_one_part(spark: SparkSession, tmp_path: Path) -> 
         every = RawRead(columns=(), split_bytes=1 << 30, selection=selection, stride=1_000)
         raw = table.raw_rows(version, every)
         read = {row.file for row in raw.distinct().collect()}
-    assert read == set(paths.to_pylist()[::1_000])
+    spellings = [names.to_pylist()[::1_000] for names in table.names_in_rows(paths)]
+    assert read in [set(names) for names in spellings]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pyarrow.parquet as pq
 from tests.tables.spellings import SPELLINGS
 
 import lakesieve as ls
+from lakesieve.spark.tables.reading import encoded_paths
 from lakesieve.spark.versions.jar import own_class
 from lakesieve.tables.paths import normal_paths, table_root
 
@@ -34,6 +36,31 @@ def test_java_spells_paths_as_python_does(spark: SparkSession) -> None:
     assert spelled == normal_paths(pa.chunked_array([names])).to_pylist()
     roots = [str(paths.root(name)) for name in names]
     assert roots == [table_root(name) for name in names]
+
+
+def test_rows_name_files_as_expected(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark's column has one of the two spellings of each path, whatever characters it has.
+
+    Hadoop cannot read names with colons from a disk.
+    """
+    drawn = random.Random("names")
+    letters = "aA +%#&=@;?~'(){}[]^|\\`!$,é漢😀" + "".join(map(chr, range(1, 32)))
+    folder = tmp_path / "a+b %20 ü"
+    folder.mkdir()
+    for number in range(60):
+        # Spark passes over names that begin with a dot or an underscore
+        name = f"{number}{''.join(drawn.choices(letters, k=drawn.randrange(8)))}"
+        pq.write_table(pa.table({"k": [number]}), folder / f"{name}.parquet")
+    rows = spark.read.parquet(str(folder)).select("k", "_metadata.file_path").collect()
+    spelled = {row.k: row.file_path for row in rows}
+    assert len(spelled) == 60
+    paths = [f"file:{path}" for path in map(str, folder.iterdir())]
+
+    names = encoded_paths(spark, pa.chunked_array([paths]))
+
+    for path, *own in zip(paths, *(texts.to_pylist() for texts in names), strict=True):
+        number = int(re.match(r"\d+", path.rpartition("/")[2])[0])
+        assert spelled[number] in own
 
 
 def test_one_folder_is_one_table(

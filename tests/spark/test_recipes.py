@@ -10,11 +10,12 @@ from tests.recipes.listed import LISTED, ListedReader, write_version
 import lakesieve as ls
 from lakesieve.spark.tables import FORMATS as SPARK_FORMATS
 from lakesieve.spark.tables.formats import FormatSpec
-from lakesieve.spark.tables.reading import hadoop_path, raw_columns
+from lakesieve.spark.tables.reading import encoded_paths, raw_columns
 from lakesieve.tables.formats import FORMATS
 from lakesieve.tables.opening import options_by_environment
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     import pytest
@@ -40,9 +41,13 @@ class ListedTable:
         from pyspark.sql import functions as F
 
         paths = self.reader.live_files(version).column("path").to_pylist()[:: read.stride]
-        file = hadoop_path(F.col("_metadata.file_path"))
         rows = self._spark.read.parquet(*paths)
+        file = F.col("_metadata.file_path")
         return rows.select(*raw_columns(rows, read, "_metadata.row_index", file))
+
+    def names_in_rows(self, paths: pa.ChunkedArray) -> Sequence[pa.ChunkedArray]:
+        """Return how raw rows may name files."""
+        return encoded_paths(self._spark, paths)
 
     def rows(self, version: TableVersion) -> DataFrame:
         """Return the rows of a version."""

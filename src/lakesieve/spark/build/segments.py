@@ -30,7 +30,7 @@ from lakesieve.spark.build.stages import (
 from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.tables.contract import RawRead
 from lakesieve.spark.tables.workers import in_workers
-from lakesieve.spark.versions.spark_versions import arrow_of, by_number, frame_of
+from lakesieve.spark.versions.spark_versions import arrow_of, by_number
 from lakesieve.store import Changes, stage_catalogue
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from lakesieve.format import IndexDefinition, SegmentEntry, Unit
+    from lakesieve.spark.build.file_hashes import FileHashes
     from lakesieve.spark.build.progress import Watch
     from lakesieve.spark.build.source import IndexBuild, Source
     from lakesieve.storage import Storage
@@ -185,7 +186,7 @@ def _scattered(
     files = source.files
     cores = spark.sparkContext.defaultParallelism
     with installed_rule(spark).raw_reads(source.selected()) as selection:
-        salt, hashes, ordinals = file_hashes(spark, source.scanned)
+        file_hashes = source.file_hashes(spark)
         raw_rows = partial(source.table.raw_rows, source.version)
         read = RawRead(
             columns=source.columns,
@@ -203,13 +204,14 @@ def _scattered(
         if buckets > 1:
             watch.phase("sample")
             stride = max(1, files.num_rows // max(SAMPLED_FILES, 4 * buckets))
-            sample = hashed_rows(raw_rows(replace(read, stride=stride)), source.columns, salt)
+            some = raw_rows(replace(read, stride=stride))
+            sample = hashed_rows(some, source.columns, file_hashes)
             fraction = min(1.0, SAMPLE_KEYS * stride / source.rows)
             sampled = arrow_of(sample.sample(fraction, seed=7).drop("file", "position"))
         tasks = _index_tasks(source, indexes, sampled, buckets)
         watch.phase("index")
-        rows = hashed_rows(raw_rows(read), source.columns, salt)
-        stage = partial(scatter, indexes=tasks, hashes=hashes, ordinals=ordinals)
+        rows = hashed_rows(raw_rows(read), source.columns, file_hashes)
+        stage = partial(scatter, indexes=tasks, files=file_hashes)
         yield in_workers(rows, stage, SCATTER_SCHEMA), tasks
 
 
@@ -239,7 +241,7 @@ def _index_tasks(
     return tasks
 
 
-def hashed_rows(rows: DataFrame, columns: Sequence[Column], salt: int) -> DataFrame:
+def hashed_rows(rows: DataFrame, columns: Sequence[Column], files: FileHashes) -> DataFrame:
     """Return the keys of raw rows, their positions if there are any, and a hash of their file.
 
     Strings are cast to bytes, so that no decoding can fail.
@@ -254,7 +256,7 @@ def hashed_rows(rows: DataFrame, columns: Sequence[Column], salt: int) -> DataFr
         for name, column in zip(names, columns, strict=True)
     )
     positions = ["position"] if "position" in rows.columns else []
-    return rows.selectExpr(*keys, *positions, f"xxhash64(file, {salt}) AS file")
+    return rows.selectExpr(*keys, *positions, files.sql)
 
 
 def _check_collation(column: Column, data_type: str) -> None:
@@ -264,27 +266,6 @@ def _check_collation(column: Column, data_type: str) -> None:
             kind=ErrorKind.UNSUPPORTED_TYPE,
             hint="Only strings that compare by their bytes (UTF8_BINARY) can be indexed.",
         )
-
-
-def file_hashes(spark: SparkSession, paths: pa.ChunkedArray) -> tuple[int, np.ndarray, np.ndarray]:
-    """Hash every path as Spark hashes it for the rows. If two hashes collide, use another salt.
-
-    Returns:
-        The salt, the sorted hashes, and for each hash the number of its file.
-    """
-    frame = frame_of(spark, pa.table({"path": paths}))
-    for salt in range(8):
-        hashed = arrow_of(frame.selectExpr("path", f"xxhash64(path, {salt}) AS hash"))
-        hashes = hashed.column("hash").to_numpy()
-        order = np.argsort(hashes, kind="stable")
-        ascending = hashes[order]
-        if (ascending[1:] != ascending[:-1]).all() and hashed.column("path").equals(paths):
-            return salt, ascending, order.astype(np.int32)
-    raise LakesieveError(
-        "The paths of the data files cannot be distinguished.",
-        kind=ErrorKind.BUILD_INCONSISTENT,
-        hint="The table lists a data file twice. Repair the table's metadata first.",
-    )
 
 
 def _keys_of_a_row(rows: DataFrame, columns: Sequence[Column]) -> float:

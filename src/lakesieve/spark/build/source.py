@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from lakesieve.errors import ErrorKind, LakesieveError
 from lakesieve.sieve import KeyType
+from lakesieve.spark.build.file_hashes import FileHashes
 from lakesieve.spark.tables.contract import RawRead
 from lakesieve.spark.versions.spark_versions import arrow_of
 from lakesieve.storage import open_object
@@ -20,6 +21,8 @@ from lakesieve.tables.folder import FolderReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from pyspark.sql import SparkSession
 
     from lakesieve.format import IndexDefinition
     from lakesieve.spark.rule.installed import InstalledRule
@@ -43,14 +46,17 @@ def key_types(columns: Iterable[Column]) -> tuple[KeyType, ...]:
     return tuple(KeyType(kind=c.kind, scale=c.scale, precision=c.precision) for c in columns)
 
 
-def check_unseen(
-    reader: TableReader, files: pa.Table, scanned: pa.ChunkedArray, seen: pa.ChunkedArray
-) -> None:
+def check_unseen(reader: TableReader, files: pa.Table, has_rows: np.ndarray) -> None:
     """Check that data files without a row in a raw read are empty.
 
     The reader lists the files, and Spark reads the rows with a list of its own. A file that Spark
     skipped would be indexed without its keys. If paths identify the content of files, Spark has
     read the same list.
+
+    Args:
+        reader: The reader.
+        files: The files that it lists.
+        has_rows: Whether Spark has read a row of each file.
 
     Raises:
         LakesieveError: One of these files has rows.
@@ -58,8 +64,7 @@ def check_unseen(
     if not isinstance(reader, FolderReader) or "modified" in files.column_names:
         return
     names = files.column("location" if "location" in files.column_names else "path")
-    is_unseen = pc.invert(pc.is_in(scanned, value_set=seen))
-    unseen = names.filter(pc.and_(files.column("records").is_null(), is_unseen))
+    unseen = names.filter(pc.and_(files.column("records").is_null(), pa.array(~has_rows)))
     root = f"{reader.location}/"
     for name in unseen.to_pylist():
         if not name.startswith(root):
@@ -171,11 +176,11 @@ class Source:
         """Return the paths of the files for ``raw_reads``, or ``None`` for the whole version."""
         return self.files.column("path") if self.is_partial else None
 
-    @property
-    def scanned(self) -> pa.ChunkedArray:
-        """Return the paths of the files as raw rows have them."""
+    def file_hashes(self, spark: SparkSession) -> FileHashes:
+        """Return the hashes of the files' names, as raw rows have them."""
         is_other = "scanned" in self.files.column_names
-        return self.files.column("scanned" if is_other else "path")
+        paths = self.files.column("scanned" if is_other else "path")
+        return FileHashes.of(spark, self.table.names_in_rows(paths))
 
     def counted(self, rule: InstalledRule) -> Source:
         """Return the source with the row count of each file, read if the metadata lacks it."""
@@ -185,9 +190,12 @@ class Source:
         with rule.raw_reads(self.selected()) as selection:
             read = RawRead(columns=(), split_bytes=SMALLEST_SPLIT, selection=selection)
             rows = self.table.raw_rows(self.version, read)
-            counts = arrow_of(rows.groupBy("file").count())
-        check_unseen(self.table.reader, self.files, self.scanned, counts.column("file"))
-        positions = pc.index_in(self.scanned, value_set=counts.column("file"))
-        counted = pc.coalesce(records, pc.fill_null(counts.column("count").take(positions), 0))
+            file_hashes = self.file_hashes(rows.sparkSession)
+            counts = arrow_of(rows.selectExpr(file_hashes.sql).groupBy("file").count())
+        read_rows = np.zeros(len(records), np.int64)
+        numbers = file_hashes.numbers(counts.column("file").to_numpy())
+        np.add.at(read_rows, numbers, counts.column("count").to_numpy())
+        check_unseen(self.table.reader, self.files, read_rows > 0)
+        counted = pc.coalesce(records, pa.array(read_rows))
         at = self.files.column_names.index("records")
         return replace(self, files=self.files.set_column(at, "records", counted))

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from lakesieve.format import Unit
     from lakesieve.sieve import Blocks, KeyType
+    from lakesieve.spark.build.file_hashes import FileHashes
     from lakesieve.storage import Storage
 
 SCATTER_SCHEMA = "bucket int, payload binary"
@@ -119,8 +120,7 @@ def scatter(
     batches: Iterable[pa.RecordBatch],
     *,
     indexes: Sequence[IndexTask],
-    hashes: np.ndarray,
-    ordinals: np.ndarray,
+    files: FileHashes,
     buffer_rows: int = BUFFER_ROWS,
     buffer_bytes: int = BUFFER_BYTES,
 ) -> Iterator[pa.RecordBatch]:
@@ -130,8 +130,7 @@ def scatter(
         batches: The rows. ``position``, the number of a row in its file, is there only if an index
             has row blocks.
         indexes: The indexes, in the order of their buckets.
-        hashes: Sorted hashes of the data files' paths, int64.
-        ordinals: For each hash the number of its file, int32.
+        files: The data files, by their hashes.
         buffer_rows: Keys of one index that are sorted at once.
         buffer_bytes: Most bytes of keys, over all indexes, that are in memory.
     """
@@ -141,10 +140,10 @@ def scatter(
         if batch.num_rows == 0:
             continue
         *columns, hashed = batch.columns
-        files = _ordinals(hashed.to_numpy(zero_copy_only=False), hashes, ordinals)
+        numbers = files.numbers(hashed.to_numpy(zero_copy_only=False))
         positions = columns.pop().to_numpy() if has_positions else None
         for buffer in buffers:
-            buffer.add(columns, buffer.index.ordinals(files, positions))
+            buffer.add(columns, buffer.index.ordinals(numbers, positions))
             if buffer.size >= buffer_rows:
                 yield from buffer.sorted_runs()
         while sum(buffer.bytes for buffer in buffers) >= buffer_bytes:
@@ -216,20 +215,6 @@ def _fewer(before: np.ndarray, after: np.ndarray) -> np.ndarray:
     """Return true for units that occur more often in ``before`` than ``after`` counts."""
     fewer: np.ndarray = np.bincount(before, minlength=len(after)) > after
     return fewer
-
-
-def _ordinals(hashed: np.ndarray, hashes: np.ndarray, ordinals: np.ndarray) -> np.ndarray:
-    """Return the file numbers of rows by the hash of their file. Rows come in long runs of one."""
-    starts = np.concatenate(([0], np.flatnonzero(hashed[1:] != hashed[:-1]) + 1))
-    run_hashes = hashed[starts]
-    at = np.minimum(np.searchsorted(hashes, run_hashes), len(hashes) - 1)
-    if not np.array_equal(hashes[at], run_hashes):
-        raise LakesieveError(
-            "A row came from a data file that is not in the list of live files.",
-            kind=ErrorKind.BUILD_INCONSISTENT,
-            hint="Nothing was committed. Please report this with the table's format version.",
-        )
-    return np.repeat(ordinals[at], np.diff(np.append(starts, len(hashed))))
 
 
 def _first_at_or_after(keys: pa.Array, boundary: int | bytes) -> int:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from lakesieve.index import OpenedIndex
 from lakesieve.sieve import keys_of_rows, sort_pairs
-from lakesieve.spark.build.segments import file_hashes, hashed_rows
+from lakesieve.spark.build.segments import hashed_rows
 from lakesieve.spark.rule.installed import installed_rule
 from lakesieve.spark.tables.contract import RawRead
 from lakesieve.spark.tables.workers import gathered, in_workers
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakesieve.sieve import KeysOfRow, KeyType
+    from lakesieve.spark.build.file_hashes import FileHashes
     from lakesieve.spark.build.progress import Watch
     from lakesieve.spark.build.source import Source
     from lakesieve.storage import Storage
@@ -52,7 +53,7 @@ def files_with_missing_keys(
     if not source.rows:
         return []
     with installed_rule(spark).raw_reads(source.selected()) as selection:
-        salt, hashes, order = file_hashes(spark, source.scanned)
+        file_hashes = source.file_hashes(spark)
         read = RawRead(
             columns=source.columns,
             split_bytes=_SPLIT,
@@ -68,10 +69,9 @@ def files_with_missing_keys(
             key_types=source.key_types,
             keys_of_row=source.columns[0].keys_of_row,
             paths=paths.to_pylist(),
-            hashes=hashes,
-            order=order,
+            files=file_hashes,
         )
-        results = in_workers(hashed_rows(rows, source.columns, salt), stage, _SCHEMA)
+        results = in_workers(hashed_rows(rows, source.columns, file_hashes), stage, _SCHEMA)
         wrong = sorted(
             {row["file"] for row in results.where("missing > 0").distinct().toLocalIterator()}
         )
@@ -86,8 +86,7 @@ def missing_by_file(
     key_types: tuple[KeyType, ...],
     keys_of_row: KeysOfRow,
     paths: list[str],
-    hashes: np.ndarray,
-    order: np.ndarray,
+    files: FileHashes,
 ) -> Iterator[pa.RecordBatch]:
     """Count, by file, the rows that the index misses.
 
@@ -99,8 +98,8 @@ def missing_by_file(
     numbers = {path: at for at, path in enumerate(index.paths().to_pylist())}
     covered = np.array([numbers[path] for path in paths], np.int64)
     for rows in gathered(batches, _BATCH_ROWS):
-        *columns, files = (column.combine_chunks() for column in rows.columns)
-        at = order[np.searchsorted(hashes, files.to_numpy())]
+        *columns, hashed = (column.combine_chunks() for column in rows.columns)
+        at = files.numbers(hashed.to_numpy())
         has_positions = bool(index.definition.rows_per_block)
         positions = columns.pop().to_numpy() if has_positions else None
         units = index.units_of_rows(covered[at], positions)

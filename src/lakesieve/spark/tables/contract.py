@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import pyarrow as pa
     from pyspark.sql import DataFrame
 
     from lakesieve.spark.tables.changes import TableChanges
@@ -71,8 +72,19 @@ class SparkTable(Protocol):
 
         Returns:
             ``key_0``, ``key_1`` and so on; ``position``, the number of the row in its file, if
-            wanted; and ``file``, the data file as the engine names it. This is the ``scanned`` of
-            the live files.
+            wanted; and ``file``, the name of the data file; see ``names_in_rows``.
+        """
+
+    def names_in_rows(self, paths: pa.ChunkedArray) -> Sequence[pa.ChunkedArray]:
+        """Return how raw rows may name data files.
+
+        It is work for each file here, so that there is none for each row.
+
+        Args:
+            paths: The ``scanned`` of live files, or their ``path`` if they have none.
+
+        Returns:
+            Spellings of the names; each array has the files in their order.
         """
 
     def rows(self, version: TableVersion) -> DataFrame:

@@ -7,6 +7,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakesieve.spark.tables.expressions import expression_values
 from lakesieve.spark.versions.jar import own_class
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 
     from lakesieve.spark.tables.contract import RawRead
     from lakesieve.tables.contract import Column as KeyColumn
+
+# so many paths are one text for Java
+_AT_ONCE = 10_000
+_NO_AUTHORITY = r"^([A-Za-z][A-Za-z0-9+.\-]*:)/([^/])"
 
 
 def read_settings(spark: SparkSession) -> dict[str, str]:
@@ -41,13 +46,22 @@ def lines_of(parts: Iterable[str]) -> pa.ChunkedArray:
     return pa.chunked_array(chunks, pa.string())
 
 
-def hadoop_path(encoded: Column) -> Column:
-    """Return a percent-encoded path as Hadoop's ``Path`` prints it."""
-    from pyspark.sql import functions as F
+def encoded_paths(spark: SparkSession, paths: pa.ChunkedArray) -> Sequence[pa.ChunkedArray]:
+    """Return paths as Spark's columns may spell them: percent-encoded.
 
-    # in a path, a plus sign means itself
-    decoded = F.url_decode(F.replace(encoded, F.lit("+"), F.lit("%2B")))
-    return F.regexp_replace(decoded, r"^([A-Za-z][A-Za-z0-9+.\-]*):///", "$1:/")
+    Args:
+        spark: The session.
+        paths: Paths as Hadoop's ``Path`` prints them.
+
+    Returns:
+        Two spellings of each path. After the scheme of a path without an authority, they have one
+        slash or three.
+    """
+    encode = own_class(spark, "files.EncodedPaths").of
+    parts = (paths.slice(at, _AT_ONCE) for at in range(0, len(paths), _AT_ONCE))
+    chunks = (str(encode("\0".join(part.to_pylist()))).split("\0") for part in parts)
+    encoded = pa.chunked_array(chunks, pa.string())
+    return encoded, pc.replace_substring_regex(encoded, _NO_AUTHORITY, r"\1///\2")
 
 
 def quoted(*parts: str) -> str:

@@ -12,7 +12,7 @@ from lakesieve.spark.tables.contract import RAW_READ
 from lakesieve.spark.tables.delta.changes import DeltaChanges
 from lakesieve.spark.tables.hadoop import storage_options
 from lakesieve.spark.tables.reading import (
-    hadoop_path,
+    encoded_paths,
     in_larger_tasks,
     quoted,
     raw_columns,
@@ -27,6 +27,9 @@ from lakesieve.tables.identity import check_identity
 from lakesieve.tables.struct_schema import delta_columns
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from lakesieve.spark.tables.contract import RawRead
@@ -131,11 +134,15 @@ class DeltaTable:
             leaf = positions.read(whole.queryExecution().analyzed(), log, snapshot)
             session = self._spark._jsparkSession
             whole = own_class(self._spark, "spark.ClassicSessions").rows(session, leaf)
-        file = hadoop_path(F.col("_metadata.file_path"))
         everything = DataFrame(whole, self._spark)
+        file = F.col("_metadata.file_path")
         columns = raw_columns(everything, read, "_metadata.row_index", file)
         rows = everything.select(*columns)
         return in_larger_tasks(rows, read, int(snapshot.sizeInBytes()))
+
+    def names_in_rows(self, paths: pa.ChunkedArray) -> Sequence[pa.ChunkedArray]:
+        """As for :meth:`SparkTable.names_in_rows`."""
+        return encoded_paths(self._spark, paths)
 
     def rows(self, version: TableVersion) -> DataFrame:
         """As for :meth:`SparkTable.rows`."""

@@ -11,7 +11,7 @@ from lakesieve.spark.tables.catalogs import named_errors
 from lakesieve.spark.tables.contract import RAW_READ
 from lakesieve.spark.tables.hadoop import storage_options
 from lakesieve.spark.tables.hudi.changes import HudiChanges
-from lakesieve.spark.tables.reading import hadoop_path, in_larger_tasks, raw_columns
+from lakesieve.spark.tables.reading import encoded_paths, in_larger_tasks, raw_columns
 from lakesieve.spark.tables.row_deletes import RowDeletes
 from lakesieve.spark.versions.jar import own_class
 from lakesieve.tables.hudi.table import HudiReader
@@ -20,6 +20,7 @@ from lakesieve.tables.struct_schema import hudi_columns
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from lakesieve.spark.tables.contract import RawRead
@@ -119,10 +120,13 @@ class HudiTable:
         if read.positions:
             # Hudi's relation has no metadata columns
             whole = DataFrame(self._call("positions", self._leaf(whole)), self._spark)
-        file = hadoop_path(F.input_file_name())
-        rows = whole.select(*raw_columns(whole, read, _POSITION, file))
+        rows = whole.select(*raw_columns(whole, read, _POSITION, F.input_file_name()))
         total = pc.sum(self.reader.live_files(version).column("size")).as_py() or 0
         return in_larger_tasks(rows, read, total)
+
+    def names_in_rows(self, paths: pa.ChunkedArray) -> Sequence[pa.ChunkedArray]:
+        """As for :meth:`SparkTable.names_in_rows`."""
+        return encoded_paths(self._spark, paths)
 
     def _check_columns(self, rows: DataFrame, columns: Sequence[Column]) -> None:
         """Check that a read has the requested columns.

@@ -21,6 +21,9 @@ from lakesieve.spark.versions.jar import own_class
 from lakesieve.spark.versions.java_classes import as_python
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
     from lakesieve.spark.tables.contract import RawRead
@@ -167,6 +170,10 @@ class IcebergTable:
         with readable(self.name, version.schema):
             loaded = self._load(reader, version)
             return loaded.select(*raw_columns(loaded, read, "_pos", F.col("_file")))
+
+    def names_in_rows(self, paths: pa.ChunkedArray) -> Sequence[pa.ChunkedArray]:
+        """As for :meth:`SparkTable.names_in_rows`."""
+        return (paths,)
 
     def rows(self, version: TableVersion) -> DataFrame:
         """Return the rows of a version. As for :meth:`SparkTable.rows`."""

@@ -14,7 +14,7 @@ from lakesieve.spark.tables.catalogs import named_errors
 from lakesieve.spark.tables.contract import RAW_READ
 from lakesieve.spark.tables.hadoop import storage_options
 from lakesieve.spark.tables.reading import (
-    hadoop_path,
+    encoded_paths,
     in_larger_tasks,
     lines_of,
     parts_of,
@@ -24,6 +24,8 @@ from lakesieve.spark.versions.jar import own_class
 from lakesieve.tables.parquet.table import ParquetReader
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyspark.sql import DataFrame, SparkSession
 
     from lakesieve.spark.tables.contract import RawRead
@@ -89,11 +91,8 @@ class ParquetTable:
         """Return the files as the session listed them last."""
         iterator = self._call("FolderFiles.listed", self._leaf)
         lines = lines_of(parts_of(self._call, "FolderFiles.identities", iterator))
-        parts = pc.extract_regex(lines, _IDENTITY)
-        size, modified = (
-            pc.struct_field(parts, name).cast(pa.int64()) for name in ("size", "modified")
-        )
-        location = pc.struct_field(parts, "location")
+        location, *numbers = _parts_of_identities(lines)
+        size, modified = (number.cast(pa.int64()) for number in numbers)
         return pa.table({"location": location, "size": size, "modified": modified})
 
     def document(self) -> str:
@@ -122,7 +121,7 @@ class ParquetTable:
         _let_settle(files.column("modified"), self.clock)
         metadata = F.col("_metadata")
         identity = F.concat(
-            hadoop_path(metadata["file_path"]),
+            metadata["file_path"],
             F.lit("#"),
             metadata["file_size"].cast("string"),
             F.lit("@"),
@@ -137,10 +136,23 @@ class ParquetTable:
         rows = everything.select(*columns)
         return in_larger_tasks(rows, read, pc.sum(files.column("size")).as_py() or 0)
 
+    def names_in_rows(self, paths: pa.ChunkedArray) -> Sequence[pa.ChunkedArray]:
+        """As for :meth:`SparkTable.names_in_rows`."""
+        location, size, modified = _parts_of_identities(paths)
+        rest = pc.binary_join_element_wise("#", size, "@", modified, "")
+        encoded = encoded_paths(self._spark, location)
+        return tuple(pc.binary_join_element_wise(path, rest, "") for path in encoded)
+
     def rows(self, version: TableVersion) -> DataFrame:  # noqa: ARG002 - there is no other
         """Return the rows of the current files. As for :meth:`SparkTable.rows`."""
         # a unique option, because otherwise Spark may answer from rows that were cached earlier
         return self._read(**{"lakesieve-read": uuid.uuid4().hex})
+
+
+def _parts_of_identities(identities: pa.ChunkedArray) -> list[pa.ChunkedArray]:
+    """Return the locations, sizes and modification times in identities of files, as texts."""
+    parts = pc.extract_regex(identities, _IDENTITY)
+    return [pc.struct_field(parts, name) for name in ("location", "size", "modified")]
 
 
 def _let_settle(modified: pa.ChunkedArray, clock: Clock) -> None:
