@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 import time
 from dataclasses import dataclass
 from itertools import count, islice, repeat
@@ -12,10 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import lakesieve as ls
-from bench.measure import Measured, in_turn, note
+from bench.measure import Measured, in_series, in_turn, note
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
@@ -72,14 +73,42 @@ class _Table:
     """A table.
 
     Args:
+        spark: The session.
+        kind: The table's format.
         name: Its name in SQL.
         given: What lakesieve calls it.
         folder: Where data files with relative paths are.
     """
 
+    spark: SparkSession
+    kind: str
     name: str
     given: str
     folder: Path
+
+    @classmethod
+    def written(cls, rows: DataFrame, root: Path, kind: str) -> _Table:
+        """Write rows, a data file for each partition."""
+        spark = rows.sparkSession
+        name = f"large_{time.time_ns()}"
+        if kind == "iceberg":
+            spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.bench")
+            table = f"lake.bench.{name}"
+            writer = rows.writeTo(table).using("iceberg")
+            writer.tableProperty("write.distribution-mode", "none").create()
+            return cls(spark=spark, kind=kind, name=table, given=table, folder=root)
+        folder = root / name
+        rows.write.format(kind).options(**_OPTIONS.get(kind, {})).save(str(folder))
+        # a query of a name need not find out the columns first
+        table = f"spark_catalog.default.{name}"
+        spark.sql(f"CREATE TABLE {table} USING {kind} LOCATION '{folder}'")
+        return cls(spark=spark, kind=kind, name=table, given=f"{kind}:{folder}", folder=folder)
+
+    def drop(self) -> None:
+        """Delete the table."""
+        self.spark.sql(f"DROP TABLE {self.name}" + " PURGE" * (self.kind == "iceberg"))
+        if self.kind != "iceberg":
+            shutil.rmtree(self.folder)
 
 
 def key_of(row: int) -> int:
@@ -106,7 +135,7 @@ def _measured(
 ) -> Iterator[Measured]:
     files = max(1, round(rows * BYTES_A_ROW / size / 1e6))
     made = spark.range(0, rows, 1, files).selectExpr(*COLUMNS)
-    table = _write(spark, made, root, kind)
+    table = _Table.written(made, root, kind)
     seconds, bits = {}, {}
     for column, unit in (("by_file", None), ("by_block", 20_000)):
         start = time.perf_counter()
@@ -130,27 +159,38 @@ def _measured(
     drawn = random.Random(7)
     some = [key_of(drawn.randrange(rows)) for _ in range(_KEYS)]
     point = some[0]
-    yield from _queries(spark, root, table, f"{what}: a point", f"= {point}", at_least=10)
+    # Java compiles the short queries better, the more of them have run
+    one = f"= {point}"
+    yield from _queries(root, table, one, what=f"{what}: a point", medians=in_series)
     listed = f"IN ({', '.join(map(str, some))})"
-    yield from _queries(spark, root, table, f"{what}: IN of {_KEYS} keys", listed, at_least=10)
+    many = f"{what}: IN of {_KEYS} keys"
+    yield from _queries(root, table, listed, what=many, medians=in_turn)
     if kind in _MERGE_ON_READ:
         spark.sql(f"ALTER TABLE {table.name} SET TBLPROPERTIES ({_MERGE_ON_READ[kind]})")
         keys = (key_of(drawn.randrange(rows)) for _ in count())
         yield _merges(spark, table.name, what, keys)
-    _drop(spark, root, kind)
+    table.drop()
 
 
 def _queries(
-    spark: SparkSession, root: Path, table: _Table, what: str, condition: str, *, at_least: float
+    root: Path,
+    table: _Table,
+    condition: str,
+    *,
+    what: str,
+    medians: Callable[[Mapping[str, Callable[[], object]]], Mapping[str, float]],
 ) -> Iterator[Measured]:
-    """Query both columns in turn, and a table of the wanted blocks only, which is the floor."""
+    """Query both columns, and a table of the wanted blocks only, which is the floor."""
+    spark = table.spark
     ls.enable(spark)
     found = ls.find_files(table.given, f"by_block {condition}", spark=spark)
     note(f"{what}: {found.rows_read} of {found.rows_total} rows in {len(found.paths)} files")
-    # a path of its own each time: an older listing of files may be cached
-    floor = root / f"floor-{time.time_ns()}"
-    _write_blocks(found, table.folder, floor)
-    least = _named(spark, "floor", "parquet", floor)
+    blocks = root / "blocks"
+    _write_blocks(found, table.folder, blocks)
+    # Hudi adds columns of its own
+    columns = [column.rpartition(" AS ")[2] for column in COLUMNS]
+    wanted = spark.read.parquet(str(blocks)).select(*columns).coalesce(1)
+    floor = _Table.written(wanted, root, table.kind)
 
     def of(column: str, name: str = table.name) -> list[object]:
         return spark.sql(f"SELECT * FROM {name} WHERE {column} {condition}").collect()
@@ -158,13 +198,15 @@ def _queries(
     if not sorted(map(str, of("by_file"))) == sorted(map(str, of("by_block"))):
         raise AssertionError("the two indexes give other rows")
     pruned = ls.last_pruning(spark)[0]
-    times = in_turn(
+    times = medians(
         {
             "files": lambda: of("by_file"),
             "blocks": lambda: of("by_block"),
-            "blocks alone": lambda: of("by_block", least),
+            "blocks alone": lambda: of("by_block", floor.name),
         }
     )
+    floor.drop()
+    shutil.rmtree(blocks)
     details = {key: f"{1e3 * value:.0f} ms" for key, value in times.items()}
     details["rows read"] = f"{pruned.rows_read} of {pruned.rows_total}"
     yield Measured(
@@ -178,7 +220,7 @@ def _queries(
         name=f"{what}, speed-up by row blocks",
         value=times["files"] / times["blocks"],
         unit="x",
-        at_least=at_least,
+        at_least=10,
         details=details,
     )
 
@@ -211,32 +253,3 @@ def _write_blocks(found: ls.FileMatches, source: Path, folder: Path) -> None:
         whole = ((0, rows.num_rows),)
         parts += [rows.slice(start, end - start) for start, end in ranges or whole]
     pq.write_table(pa.concat_tables(parts), folder / "0.parquet", write_page_index=True)
-
-
-def _write(spark: SparkSession, rows: DataFrame, root: Path, kind: str) -> _Table:
-    """Write the rows, a data file for each partition."""
-    if kind == "iceberg":
-        spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.bench")
-        writer = rows.writeTo("lake.bench.large").using("iceberg")
-        writer.tableProperty("write.distribution-mode", "none").createOrReplace()
-        return _Table(name="lake.bench.large", given="lake.bench.large", folder=root)
-    path = root / f"large-{kind}"
-    rows.write.format(kind).options(**_OPTIONS.get(kind, {})).mode("overwrite").save(str(path))
-    return _Table(name=_named(spark, "large", kind, path), given=f"{kind}:{path}", folder=path)
-
-
-def _named(spark: SparkSession, name: str, kind: str, path: Path) -> str:
-    """Return a name for a folder. A query of a name need not find out the columns first."""
-    table = f"spark_catalog.default.{name}"
-    spark.sql(f"DROP TABLE IF EXISTS {table}")
-    spark.sql(f"CREATE TABLE {table} USING {kind} LOCATION '{path}'")
-    return table
-
-
-def _drop(spark: SparkSession, root: Path, kind: str) -> None:
-    import shutil
-
-    if kind == "iceberg":
-        spark.sql("DROP TABLE lake.bench.large PURGE")
-    else:
-        shutil.rmtree(root / f"large-{kind}")
