@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.spark.deletes.kit import EqualityDeletes, load
 from tests.spark.rows.compared import compared
+from tests.spark.rows.file_kinds import row_group_starts
 from tests.spark.rows.iceberg_files import described_file
 
 import lakesieve as ls
+from lakesieve.storage import local_path
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -97,6 +99,24 @@ def test_joined_scans(spark: SparkSession, numbers: tuple[str, str]) -> None:
 
     both = f"{part(0)} a JOIN {part(0)} b USING (n) JOIN {part(700)} c USING (n)"
     compared(spark, f"SELECT * FROM {both}")
+
+
+def test_a_file_that_is_listed_twice(spark: SparkSession, table: str) -> None:
+    """The deletes of one of the two are not applied to the other."""
+    _create(spark, table)
+    (path,) = [row.file_path for row in spark.sql(f"SELECT file_path FROM {table}.files").collect()]
+    ls.create_index(table, "id", spark=spark, rows_per_block=30)
+    EqualityDeletes(spark, table).delete(["id"], [[31], [205]])
+    opened = load(spark, table)
+    starts = row_group_starts(local_path(path))
+    opened.newAppend().appendFile(described_file(spark, opened, path, ROWS, starts)).commit()
+    spark.sql(f"REFRESH TABLE {table}")
+
+    counts = {31: 1, 205: 1, 700: 2}
+    for row, count in counts.items():
+        query = f"SELECT n, id FROM {table} WHERE id = {row}"
+        compared(spark, query)
+        assert spark.sql(query).count() == count
 
 
 def test_other_split_offsets(spark: SparkSession, table: str) -> None:

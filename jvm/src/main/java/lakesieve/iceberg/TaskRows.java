@@ -123,6 +123,7 @@ final class TaskRows {
   }
 
   private void add(FileScanTask task, long[] ranges) {
+    groups.note(task);
     String why = problem != null ? problem : problem(task, columns);
     if (why == null && isInDoubt) why = problemOfFooter(task);
     if (why != null) {

@@ -2,8 +2,10 @@ package lakesieve.iceberg;
 
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import lakesieve.files.FileRows;
 import lakesieve.files.RowRanges;
 import org.apache.hadoop.fs.Path;
@@ -33,6 +35,8 @@ final class WantedRowGroups {
   // by the location of a file: the parts of its task that are read, one for each row group
   private final Map<String, List<FileScanTask>> parts = new HashMap<>();
   private final FileRows rows = new FileRows();
+  private final Set<String> locations = new HashSet<>();
+  private final Set<String> repeated = new HashSet<>();
 
   /** True where all row groups of every file are read. */
   boolean isEmpty() {
@@ -56,6 +60,17 @@ final class WantedRowGroups {
   }
 
   /**
+   * Note a task of the scan. All row groups are read of a file that the table lists twice: other
+   * deletes may apply to each.
+   */
+  void note(FileScanTask task) {
+    String location = task.file().location();
+    if (locations.add(location)) return;
+    repeated.add(location);
+    parts.remove(location);
+  }
+
+  /**
    * Leave out the row groups of a file that have no wanted row.
    *
    * @param wanted see {@link RowRanges}
@@ -63,6 +78,8 @@ final class WantedRowGroups {
    * @return false where all row groups are read
    */
   boolean add(FileScanTask task, long[] wanted, List<RowGroup> groups) {
+    String location = task.file().location();
+    if (repeated.contains(location)) return false;
     List<FileScanTask> all = new ArrayList<>();
     task.split(1).forEach(all::add);
     if (all.size() != groups.size()) return false;
@@ -83,13 +100,8 @@ final class WantedRowGroups {
     }
     DataFile file = task.file();
     if (first != file.recordCount() || read.size() == all.size()) return false;
-    parts.put(file.location(), read);
-    rows.put(
-        new Path(file.location()).toString(),
-        file.fileSizeInBytes(),
-        0,
-        ranges,
-        file.recordCount());
+    parts.put(location, read);
+    rows.put(new Path(location).toString(), file.fileSizeInBytes(), 0, ranges, file.recordCount());
     return true;
   }
 

@@ -95,6 +95,20 @@ class WantedRowGroupsTest {
     assertFalse(new WantedRowGroups().add(task(List.of(4L, 50L, 60L), 10), first, groups));
   }
 
+  /** All row groups of a file are read that the table lists twice: other deletes may apply. */
+  @Test
+  void readsAllOfAFileThatIsListedTwice() {
+    FileScanTask task = task(List.of(4L, 50L), 10);
+    List<RowGroup> groups = List.of(new RowGroup(4, 5), new RowGroup(50, 5));
+    WantedRowGroups wanted = new WantedRowGroups();
+
+    wanted.note(task);
+    assertTrue(wanted.add(task, new long[] {0, 1}, groups));
+    wanted.note(task);
+    assertTrue(wanted.isEmpty());
+    assertFalse(wanted.add(task, new long[] {0, 1}, groups));
+  }
+
   /** A file of one row group, or one without offsets, is not looked at. */
   @Test
   void looksAtFilesOfSeveralRowGroups() {
