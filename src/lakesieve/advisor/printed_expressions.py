@@ -140,7 +140,10 @@ def split_list(text: str) -> list[str]:
 
 
 def arguments(text: str) -> list[str]:
-    """Split the arguments of a function, whose texts have no quotes, except inside brackets."""
+    """Split the printed arguments of a function at the commas outside brackets.
+
+    Spark prints the texts among them without quotes.
+    """
     return _split(text, ", ", has_quotes=False)
 
 

@@ -91,7 +91,7 @@ class DrawnFile:
     page_version: str
 
     def features(self, block: int) -> set[str]:
-        """Return what is special about the file for an index with blocks of ``block`` rows."""
+        """Return which ``FEATURES`` the file has for an index with blocks of ``block`` rows."""
         parts = {"a file": self.rows, "a row group": self.group, "a page": self.page}
         return {
             *(_ONE + part for part, rows in parts.items() if rows == 1),
@@ -130,7 +130,7 @@ class DrawnTable:
     vectorized: bool
 
     def features(self) -> set[str]:
-        """Return what is special about the table."""
+        """Return which ``FEATURES`` the table has, and whether it has deletes and evolution."""
         steps = {*self.before, *self.after}
         blocks = [block for block in self.blocks if block]
         return {
@@ -178,7 +178,7 @@ def _file(drawn: random.Random, block: int) -> DrawnFile:
 
 
 def rows_of(drawn: random.Random, file: DrawnFile, first: int) -> pa.Table:
-    """Return the rows of a file, whose ids begin with ``first``."""
+    """Return the rows of a file. The first row has the id ``first``."""
     ids = range(first, first + file.rows)
 
     def some(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Drawn tables as each format has them: created, indexed, changed and asked."""
+"""Create a drawn table in one of the formats, index it and change it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _PROPERTIES = {
 
 
 class MadeTable:
-    """A table whose data files were written as drawn.
+    """A table with the data files that a ``DrawnTable`` describes.
 
     Args:
         spark: The session.

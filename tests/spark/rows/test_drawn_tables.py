@@ -27,8 +27,6 @@ TABLES = depth("TABLES", test=len(FORMATS), soak=200)
 # 1,000 cases in a soak
 QUERIES = 5
 LOG = logging.getLogger(__name__)
-
-
 VECTORIZED = "spark.sql.parquet.enableVectorizedReader"
 
 
@@ -77,7 +75,7 @@ def test_drawn_tables(spark: SparkSession, tmp_path: Path, seed: int) -> None:
     made.index()
     drawn = random.Random(f"queries {seed}")
     spark.conf.set(VECTORIZED, str(table.vectorized).lower())
-    # with --log-cli-level=INFO, pytest shows what is drawn
+    # with --log-cli-level=INFO, pytest prints the drawn table and its queries
     LOG.info("%s %s %s", seed, table, sorted(table.features()))
     for _ in range(QUERIES):
         query = _query(drawn, made)

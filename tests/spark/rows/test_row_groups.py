@@ -120,7 +120,7 @@ def test_a_file_that_is_listed_twice(spark: SparkSession, table: str) -> None:
 
 
 def test_other_split_offsets(spark: SparkSession, table: str) -> None:
-    """A file whose metadata has other offsets than its footer is read whole."""
+    """If the table's metadata and the footer disagree on row groups, the file is read whole."""
     _create(spark, table)
     (path,) = [row.file_path for row in spark.sql(f"SELECT file_path FROM {table}.files").collect()]
     # the file stays for the earlier version

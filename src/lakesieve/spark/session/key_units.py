@@ -55,12 +55,12 @@ def rows_of_keys(
     stage = units_of_keys(
         index.storage, index.snapshot, tuple(key_types), wanted, is_prefix=is_prefix
     )
-    held = np.zeros(_bit_count(index), bool)
+    count, by_unit = _bits(index)
+    held = np.zeros(count, bool)
     has_null = False
     for row in in_workers(in_order, stage, _HELD).collect():
         held |= np.unpackbits(np.frombuffer(row.held, np.uint8), count=len(held)).astype(bool)
         has_null |= row.nulls
-    by_unit = _are_units(index)
     matches = index.candidates_of_units(held) if by_unit else Candidates(keep=held)
     if not has_null:
         return matches
@@ -76,15 +76,16 @@ def units_of_keys(
     *,
     is_prefix: bool = False,
 ) -> Stage:
-    """Return the stage that turns sorted keys into bits of the units that may hold one of them.
+    """Return a stage of a Spark job, which sets a bit for each unit that may hold one of the keys.
 
-    If the index has very many units, the bits stand for its data files.
+    The keys come in ascending order. If the index has very many units, the bits stand for its data
+    files.
     """
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         index = OpenedIndex.at(IndexStore(storage), state, in_order=True)
-        by_unit = _are_units(index)
-        held = np.zeros(_bit_count(index), bool)
+        count, by_unit = _bits(index)
+        held = np.zeros(count, bool)
         matter = np.ones(len(held), bool)
         if wanted is not None:
             matter = np.repeat(wanted, np.diff(index.first_units())) if by_unit else wanted
@@ -104,9 +105,7 @@ def units_of_keys(
     return run
 
 
-def _are_units(index: OpenedIndex) -> bool:
-    return bool(index.first_units()[-1] <= MANY_UNITS)
-
-
-def _bit_count(index: OpenedIndex) -> int:
-    return int(index.first_units()[-1]) if _are_units(index) else len(index.paths())
+def _bits(index: OpenedIndex) -> tuple[int, bool]:
+    """Return the number of bits, and whether they stand for units rather than data files."""
+    units = int(index.first_units()[-1])
+    return (units, True) if units <= MANY_UNITS else (len(index.paths()), False)

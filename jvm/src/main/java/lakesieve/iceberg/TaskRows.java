@@ -59,13 +59,15 @@ final class TaskRows {
   private final Map<String, Integer> problems = new TreeMap<>();
   private final Map<String, Integer> byGroup = new TreeMap<>();
   private final FileRows rows = new FileRows();
-  private final WantedRowGroups groups = new WantedRowGroups();
+  private final WantedRowGroups groups;
   private final String problem;
   private final boolean isInDoubt;
   private int footers = 0;
   private int groupFooters = 0;
 
-  private TaskRows(Scan scan, FileScanTask first) throws Exception {
+  private TaskRows(Scan scan, FileScanTask first, List<? extends PartitionScanTask> kept)
+      throws Exception {
+    groups = new WantedRowGroups(kept);
     Table table = SparkScans.table(scan);
     Schema projection = SparkScans.projection(scan);
     columns = WantedColumns.of(table, projection, scan.readSchema(), first);
@@ -102,7 +104,7 @@ final class TaskRows {
         ranges = RowRanges.intersection(ranges, before.ranges(path(task)));
       }
       if (ranges == null) continue;
-      if (choice == null) choice = new TaskRows(scan, task);
+      if (choice == null) choice = new TaskRows(scan, task, kept);
       choice.add(task, ranges);
     }
     if (choice == null) {
@@ -123,7 +125,6 @@ final class TaskRows {
   }
 
   private void add(FileScanTask task, long[] ranges) {
-    groups.note(task);
     String why = problem != null ? problem : problem(task, columns);
     if (why == null && isInDoubt) why = problemOfFooter(task);
     if (why != null) {

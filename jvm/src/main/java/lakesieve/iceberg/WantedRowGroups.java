@@ -1,6 +1,7 @@
 package lakesieve.iceberg;
 
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -35,8 +36,22 @@ final class WantedRowGroups {
   // by the location of a file: the parts of its task that are read, one for each row group
   private final Map<String, List<FileScanTask>> parts = new HashMap<>();
   private final FileRows rows = new FileRows();
-  private final Set<String> locations = new HashSet<>();
+  // files that the table lists twice: other deletes may apply to each
   private final Set<String> repeated = new HashSet<>();
+
+  /**
+   * Create the choice without any file.
+   *
+   * @param tasks the tasks of all files that the scan reads
+   */
+  WantedRowGroups(Collection<? extends ScanTask> tasks) {
+    Set<String> locations = new HashSet<>();
+    for (ScanTask task : tasks) {
+      if (!(task instanceof FileScanTask own)) continue;
+      String location = own.file().location();
+      if (!locations.add(location)) repeated.add(location);
+    }
+  }
 
   /** True where all row groups of every file are read. */
   boolean isEmpty() {
@@ -48,7 +63,7 @@ final class WantedRowGroups {
     return rows;
   }
 
-  /** Return true for a task whose file has several row groups that can be read alone. */
+  /** Return true if the task's file has several row groups, and Iceberg can read each one alone. */
   static boolean areSeveral(FileScanTask task) {
     DataFile file = task.file();
     return file.format() == FileFormat.PARQUET
@@ -57,17 +72,6 @@ final class WantedRowGroups {
         && file.splitOffsets().size() > 1
         && task.start() == 0
         && task.length() == file.fileSizeInBytes();
-  }
-
-  /**
-   * Note a task of the scan. All row groups are read of a file that the table lists twice: other
-   * deletes may apply to each.
-   */
-  void note(FileScanTask task) {
-    String location = task.file().location();
-    if (locations.add(location)) return;
-    repeated.add(location);
-    parts.remove(location);
   }
 
   /**

@@ -182,7 +182,7 @@ final class ExpressionTree {
         SessionValues.numberTexts());
   }
 
-  /** Refuse JSON fields of types whose values depend on the clock or on other settings. */
+  /** Refuse a JSON field if the values of its type depend on the clock or on other settings. */
   private static void checkJson(DataType type) throws RefusedException {
     if (type instanceof StructType struct) {
       for (StructField field : struct.fields()) checkJson(field.dataType());

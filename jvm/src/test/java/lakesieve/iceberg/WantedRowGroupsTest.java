@@ -73,7 +73,7 @@ class WantedRowGroupsTest {
         expected = RowRanges.union(expected, bound);
         read++;
       }
-      WantedRowGroups wanted = new WantedRowGroups();
+      WantedRowGroups wanted = new WantedRowGroups(List.of());
 
       boolean leavesOut = wanted.add(task(offsets, rows), new long[] {first, end}, groups);
 
@@ -89,10 +89,10 @@ class WantedRowGroupsTest {
     long[] first = {0, 1};
     List<RowGroup> groups = List.of(new RowGroup(4, 5), new RowGroup(50, 5));
 
-    assertTrue(new WantedRowGroups().add(task(List.of(4L, 50L), 10), first, groups));
-    assertFalse(new WantedRowGroups().add(task(List.of(4L, 60L), 10), first, groups));
-    assertFalse(new WantedRowGroups().add(task(List.of(4L, 50L), 11), first, groups));
-    assertFalse(new WantedRowGroups().add(task(List.of(4L, 50L, 60L), 10), first, groups));
+    assertTrue(new WantedRowGroups(List.of()).add(task(List.of(4L, 50L), 10), first, groups));
+    assertFalse(new WantedRowGroups(List.of()).add(task(List.of(4L, 60L), 10), first, groups));
+    assertFalse(new WantedRowGroups(List.of()).add(task(List.of(4L, 50L), 11), first, groups));
+    assertFalse(new WantedRowGroups(List.of()).add(task(List.of(4L, 50L, 60L), 10), first, groups));
   }
 
   /** All row groups of a file are read that the table lists twice: other deletes may apply. */
@@ -100,13 +100,13 @@ class WantedRowGroupsTest {
   void readsAllOfAFileThatIsListedTwice() {
     FileScanTask task = task(List.of(4L, 50L), 10);
     List<RowGroup> groups = List.of(new RowGroup(4, 5), new RowGroup(50, 5));
-    WantedRowGroups wanted = new WantedRowGroups();
+    WantedRowGroups once = new WantedRowGroups(List.of(task));
+    WantedRowGroups twice = new WantedRowGroups(List.of(task, task));
 
-    wanted.note(task);
-    assertTrue(wanted.add(task, new long[] {0, 1}, groups));
-    wanted.note(task);
-    assertTrue(wanted.isEmpty());
-    assertFalse(wanted.add(task, new long[] {0, 1}, groups));
+    assertTrue(once.add(task, new long[] {0, 1}, groups));
+    assertFalse(twice.add(task, new long[] {0, 1}, groups));
+    assertTrue(twice.isEmpty());
+    assertTrue(twice.rows().isEmpty());
   }
 
   /** A file of one row group, or one without offsets, is not looked at. */
