@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["BYTES_A_ROW", "COLUMNS", "ROWS", "key_of", "run"]
+__all__ = ["COLUMNS", "ROWS", "key_of", "run"]
 
 ROWS = 30_000_000
 KINDS = ("parquet", "delta", "iceberg")
@@ -30,8 +30,8 @@ KINDS = ("parquet", "delta", "iceberg")
 SIZES = (128, 512)
 """Sizes of data files in megabytes."""
 
-BYTES_A_ROW = 105
-"""Of a data file."""
+_SAMPLE = 1_000_000
+"""Rows of a first table, which shows how large a format makes a row."""
 
 _KEYS = 1000
 _MERGED = 100
@@ -104,6 +104,13 @@ class _Table:
         spark.sql(f"CREATE TABLE {table} USING {kind} LOCATION '{folder}'")
         return cls(spark=spark, kind=kind, name=table, given=f"{kind}:{folder}", folder=folder)
 
+    def bytes(self) -> int:
+        """Return the size of all data files."""
+        of_iceberg = f"SELECT sum(file_size_in_bytes) FROM {self.name}.files"
+        if self.kind == "iceberg":
+            return int(self.spark.sql(of_iceberg).head()[0])
+        return sum(path.stat().st_size for path in self.folder.rglob("*.parquet"))
+
     def drop(self) -> None:
         """Delete the table."""
         self.spark.sql(f"DROP TABLE {self.name}" + " PURGE" * (self.kind == "iceberg"))
@@ -133,7 +140,9 @@ def run(
 def _measured(
     spark: SparkSession, root: Path, kind: str, size: int, rows: int
 ) -> Iterator[Measured]:
-    files = max(1, round(rows * BYTES_A_ROW / size / 1e6))
+    sample = _Table.written(spark.range(0, _SAMPLE, 1, 1).selectExpr(*COLUMNS), root, kind)
+    files = max(1, round(rows / _SAMPLE * sample.bytes() / size / 1e6))
+    sample.drop()
     made = spark.range(0, rows, 1, files).selectExpr(*COLUMNS)
     table = _Table.written(made, root, kind)
     seconds, bits = {}, {}
@@ -142,7 +151,7 @@ def _measured(
         info = ls.create_index(table.given, column, spark=spark, rows_per_block=unit).info()
         seconds[column], bits[column] = time.perf_counter() - start, info.bits_per_row
     what = f"{kind}, {size} MB"
-    sizes = {"files": files, "rows": rows}
+    sizes = {"files": files, "rows": rows, "a file": f"{table.bytes() / files / 1e6:.0f} MB"}
     yield Measured(
         name=f"{what}: building row blocks against data files",
         value=seconds["by_block"] / seconds["by_file"],

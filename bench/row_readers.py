@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 import lakesieve as ls
-from bench.large_files import BYTES_A_ROW, COLUMNS, key_of
+from bench.large_files import COLUMNS, key_of
 from bench.measure import Measured, bytes_below, in_series, in_turn, note
 
 if TYPE_CHECKING:
@@ -30,6 +30,9 @@ __all__ = ["ROWS", "run"]
 ROWS = 4_000_000
 """About 400 MB."""
 
+_BYTES_A_ROW = 105
+"""About what a row takes in a Parquet file of Spark's."""
+
 _ROW_GROUPS = 40
 _BLOCK = 20_000
 _KEYS = 1000
@@ -41,7 +44,7 @@ def run(spark: SparkSession, root: Path, *, rows: int = ROWS) -> Iterator[Measur
     folder = root / f"one-file-{time.time_ns()}"
     note(f"writing {rows:,} rows as one file")
     made = spark.range(0, rows, 1, 1).selectExpr("id", *COLUMNS)
-    group = rows * BYTES_A_ROW // _ROW_GROUPS
+    group = rows * _BYTES_A_ROW // _ROW_GROUPS
     made.write.option("parquet.block.size", group).parquet(str(folder))
     table = f"parquet:{folder}"
     note("indexing it")

@@ -37,6 +37,8 @@ def opened(pages: list[Path], *, dark: bool, shots: Path | None = None) -> list[
     Returns:
         For each page and width: what scripts see of it, and what it fetched and said.
     """
+    if shots is not None:
+        shots.mkdir(parents=True, exist_ok=True)
     given = [json.dumps([str(page) for page in pages]), str(int(dark)), str(shots or "")]
     done = subprocess.run(
         [sys.executable, __file__, *given],

@@ -5,13 +5,13 @@ The branch is that of the identifier, else the session's WAP branch, else ``main
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyspark
 import pytest
 from tests.spark.deletes.kit import EqualityDeletes
+from tests.spark.session_settings import session_settings
 from tests.spark.settings import NEWEST
 
 import lakesieve as ls
@@ -23,7 +23,6 @@ from lakesieve.index.freshness import index_states
 from lakesieve.spark.session.access import access_by
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -39,18 +38,6 @@ MAIN_BY_NAME = pytest.param(
     {WAP_BRANCH: "audit"}, ".branch_main", id="main-by-name", marks=pytest.mark.soak
 )
 NO_BRANCH = pytest.param({}, "", id="main", marks=pytest.mark.soak)
-
-
-@contextmanager
-def settings(spark: SparkSession, values: dict[str, str]) -> Iterator[None]:
-    """Settings of the session for a while."""
-    for name, value in values.items():
-        spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name in values:
-            spark.conf.unset(name)
 
 
 @pytest.fixture
@@ -77,7 +64,7 @@ def answer(spark: SparkSession, query: str) -> Any:
 def test_look_ups(spark: SparkSession, branched: str, conf: dict[str, str], suffix: str) -> None:
     """A look-up in a version agrees with SQL on the same name in the same session."""
     name = branched + suffix
-    with settings(spark, conf):
+    with session_settings(spark, conf):
         ids = {row["id"] for row in spark.table(name).select("id").collect()}
         twice = spark.sql(f"SELECT id FROM {name} GROUP BY id HAVING count(*) > 1").count()
         files = spark.sql(f"SELECT DISTINCT input_file_name() AS f FROM {name}").count()
@@ -111,7 +98,7 @@ def test_answers_of_the_index_alone(
     """Lowest and highest keys, first rows and keys that are expressions are the branch's own."""
     name = branched + suffix
     spark.sql(f"INSERT INTO {branched}.branch_audit VALUES (-5, 'AGAIN')")
-    with settings(spark, conf):
+    with session_settings(spark, conf):
         index = ls.open_index(name, "id", spark=spark)
         index.refresh()
         lower = ls.create_index(name, ["lower(v)"], name="lower", spark=spark)
@@ -147,7 +134,7 @@ def test_changes(spark: SparkSession, branched: str, conf: dict[str, str], suffi
     name = branched + suffix
     main = answer(spark, f"SELECT count(*) FROM {branched}.branch_main")
     new = spark.range(499, 501).selectExpr("id", "'new' AS v")
-    with settings(spark, conf):
+    with session_settings(spark, conf):
         inserted = ls.insert_new(new, name, on=["id"], spark=spark)
         # Iceberg for Spark 3.5 keeps no properties of a commit, by which its snapshot is found
         txn = ("job", 1) if KEEPS_TRANSACTIONS else None
@@ -181,7 +168,7 @@ def test_equality_deletes(
     """Equality deletes of a branch are read, counted and converted on that branch."""
     EqualityDeletes(spark, branched).delete(["id"], [[500], [7]], branch="audit")
     name = branched + suffix
-    with settings(spark, conf):
+    with session_settings(spark, conf):
         expected = sorted(spark.table(name).collect())
 
         assert sorted(ls.deletes.read(name, spark=spark).collect()) == expected
@@ -202,7 +189,7 @@ def test_a_column_added_since_the_last_commit(
     """A branch is indexed and changed under the table's schema, as Spark reads it."""
     spark.sql(f"ALTER TABLE {branched} ADD COLUMN w INT")
     name = branched + suffix
-    with settings(spark, conf):
+    with session_settings(spark, conf):
         index = ls.create_index(name, ["id"], name="again", spark=spark)
 
         assert index.info().rows == spark.table(name).count()
@@ -225,7 +212,7 @@ def test_a_column_renamed_since_the_last_commit(
     spark.sql(f"ALTER TABLE {branched} RENAME COLUMN id TO k")
     name = branched + suffix
     new = spark.sql("SELECT 500L AS k, 'x' AS v")
-    with settings(spark, conf):
+    with session_settings(spark, conf):
         index = ls.create_index(name, ["k"], name="again", spark=spark)
         assert index.info().rows == spark.table(name).count()
         assert ls.open_index(name, "id", spark=spark).refresh().files > 0
@@ -241,7 +228,7 @@ def test_a_column_renamed_since_the_last_commit(
 def test_a_branch_that_is_not_there_yet(spark: SparkSession, branched: str) -> None:
     """A branch that does not exist is read as main, and the first change creates it."""
     new = spark.sql("SELECT 900L AS id, 'x' AS v")
-    with settings(spark, {WAP_BRANCH: "later"}):
+    with session_settings(spark, {WAP_BRANCH: "later"}):
         assert ls.check_unique(branched, ["id"], spark=spark).violations == 0
         inserted = [ls.insert_new(new, branched, on=["id"], spark=spark).inserted for _ in "ab"]
         assert answer(spark, f"SELECT count(*) FROM {branched} WHERE id = 900") == 1
@@ -253,7 +240,7 @@ def test_a_branch_that_is_not_there_yet(spark: SparkSession, branched: str) -> N
 def test_all_references_of_a_session_on_a_branch(spark: SparkSession, branched: str) -> None:
     """A refresh of all branches covers main, even if the session is on another branch."""
     spark.sql(f"INSERT INTO {branched}.branch_main VALUES (2000, 'main')")
-    with settings(spark, {WAP_BRANCH: "audit"}):
+    with session_settings(spark, {WAP_BRANCH: "audit"}):
         ls.refresh_indexes(branched, spark=spark, all_refs=True)
 
     assert ls.find_files(branched, "id = 2000", spark=spark).uncovered == 0
@@ -265,7 +252,7 @@ def test_upkeep_on_a_branch(spark: SparkSession, branched: str, tmp_path: Path) 
     queries.write_text(f"SELECT * FROM {branched} WHERE v = 'again';")
     declared = DeclaredTable(name=branched, indexes=(DeclaredIndex(columns=("id",), name="id"),))
     blocks = ls.trade_offs(branched, "id", spark=spark)[-1].blocks
-    with settings(spark, {WAP_BRANCH: "audit"}):
+    with session_settings(spark, {WAP_BRANCH: "audit"}):
         assert ls.find_files(branched, "id = 505", spark=spark).uncovered == 1
         (state,) = index_states(access_by(spark), branched, None)
         (advice,) = ls.advise(branched, queries=[str(queries)], spark=spark)
@@ -314,7 +301,7 @@ def test_refusals(spark: SparkSession, branched: str) -> None:
     snapshot = answer(spark, f"SELECT snapshot_id FROM {branched}.snapshots LIMIT 1")
     for conf, suffix, call, kind in REFUSED:
         name = branched + suffix.format(snapshot=snapshot)
-        with settings(spark, conf), pytest.raises(LakesieveError, match=name) as raised:
+        with session_settings(spark, conf), pytest.raises(LakesieveError, match=name) as raised:
             call(spark, name)
 
         assert raised.value.kind == kind, name
@@ -323,7 +310,7 @@ def test_refusals(spark: SparkSession, branched: str) -> None:
 
 def test_a_wap_id_leaves_reads_alone(spark: SparkSession, branched: str) -> None:
     """Rows that a WAP id stages are invisible, and look-ups still work."""
-    with settings(spark, {WAP_ID: "staged"}):
+    with session_settings(spark, {WAP_ID: "staged"}):
         spark.sql(f"INSERT INTO {branched} VALUES (7, 'staged')")
 
         assert ls.check_unique(branched, ["id"], spark=spark).violations == 0

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import random
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.depth import depth
 from tests.spark.rows.compared import compared
+from tests.spark.session_settings import session_settings
 
 import lakesieve as ls
 
@@ -149,6 +150,41 @@ def test_drawn_tables(
         assert not whole(pruned)
         restricted += any(scan.rows_read != scan.rows_total for scan in pruned)
     assert restricted
+
+
+def test_one_task_reads_few_rows_of_a_file(
+    spark: SparkSession, table: str, compare: Callable[[str], list[TablePruning]]
+) -> None:
+    """A file that Iceberg splits has one task if few of its rows are wanted."""
+    create(spark, table)
+    ls.create_index(table, "id", spark=spark, rows_per_block=50)
+    for size in (1, 2_000, 1 << 27):
+        spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('read.split.target-size' = '{size}')")
+        for ids, files in (((777,), 1), ((49, 50, 749), 1), ((3, 760, 1499), 2)):
+            query = f"SELECT id, word FROM {table} WHERE id IN ({', '.join(map(str, ids))})"
+            compare(query)
+            ls.enable(spark)
+            plan: Any = spark.sql(query)._jdf.queryExecution().executedPlan()
+            assert plan.collectLeaves().apply(0).inputPartitions().size() == files
+
+
+def test_joins_of_partitions(
+    spark: SparkSession, table: str, compare: Callable[[str], list[TablePruning]]
+) -> None:
+    """Spark joins partition by partition, also where no row of a partition's file is wanted."""
+    create(spark, table, partition="PARTITIONED BY (part)")
+    ls.create_index(table, "id", spark=spark, rows_per_block=50)
+    by_partition = {
+        "spark.sql.sources.v2.bucketing.enabled": "true",
+        "spark.sql.iceberg.planning.preserve-data-grouping": "true",
+        "spark.sql.autoBroadcastJoinThreshold": "-1",
+        "spark.sql.requireAllClusterKeysForCoPartition": "false",
+    }
+    with session_settings(spark, by_partition):
+        for ids in ("777", "3, 760, 1499", "1, 2, 4, 700"):
+            some = f"(SELECT part, id, word FROM {table} WHERE id IN ({ids}))"
+            compare(f"SELECT a.id, b.id FROM {some} a JOIN {table} b USING (part) WHERE b.id < 9")
+            compare(f"SELECT a.id, b.id FROM {some} a JOIN {some} b USING (part)")
 
 
 def test_files_that_iceberg_must_read(

@@ -90,6 +90,13 @@ public final class FileRows implements Serializable {
     return rows == null ? null : rows.ranges;
   }
 
+  /** Return true unless it is certain that at most some number of rows of a file is read. */
+  public boolean areMore(String path, long limit) {
+    Rows rows = files.get(FilePaths.normal(path));
+    long count = rows == null ? -1 : rows.count();
+    return count < 0 || count > limit;
+  }
+
   /** Return the number of rows to read of these files; -1 where it is not known. */
   public long count() {
     return sum(Rows::count);

@@ -2,6 +2,8 @@ package lakesieve.iceberg;
 
 import java.io.IOException;
 import java.net.URI;
+import java.util.List;
+import lakesieve.rows.ParquetReads;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FSDataOutputStream;
@@ -11,8 +13,11 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.permission.FsPermission;
 import org.apache.hadoop.util.Progressable;
+import org.apache.iceberg.io.DelegatingInputStream;
 import org.apache.iceberg.io.FileIO;
 import org.apache.iceberg.io.SeekableInputStream;
+import org.apache.parquet.hadoop.metadata.BlockMetaData;
+import org.apache.parquet.hadoop.metadata.FileMetaData;
 
 /**
  * Opens one data file with the file IO of an Iceberg table, for a reader that knows Hadoop's file
@@ -45,6 +50,23 @@ public final class FileIoFileSystem extends FileSystem {
     configuration.setBoolean("fs." + scheme + ".impl.disable.cache", true);
   }
 
+  /** Return what the footer of a file says of its columns; an action for {@link #open}. */
+  static FileMetaData footer(String location) throws IOException {
+    return ParquetReads.footer(location, onlyFor(location));
+  }
+
+  /** Return what the footer of a file says of its row groups; an action for {@link #open}. */
+  static List<BlockMetaData> rowGroups(String location) throws IOException {
+    return ParquetReads.rowGroups(location, onlyFor(location));
+  }
+
+  /** Return a configuration that suffices to open one file, and takes no time to make. */
+  private static Configuration onlyFor(String location) {
+    Configuration configuration = new Configuration(false);
+    configure(configuration, location);
+    return configuration;
+  }
+
   /**
    * Open a file. Streams that the action opens stay usable afterwards.
    *
@@ -71,7 +93,11 @@ public final class FileIoFileSystem extends FileSystem {
   public FSDataInputStream open(Path path, int bufferSize) throws IOException {
     if (!path.equals(new Path(file.location()))) throw new IOException("another file: " + path);
     var input = file.io().newInputFile(file.location(), file.size());
-    return new FSDataInputStream(new Stream(input.newStream()));
+    SeekableInputStream iceberg = input.newStream();
+    return iceberg instanceof DelegatingInputStream behind
+            && behind.getDelegate() instanceof FSDataInputStream hadoop
+        ? new HadoopStream(iceberg, hadoop)
+        : new FSDataInputStream(new Stream(iceberg));
   }
 
   @Override
@@ -133,6 +159,22 @@ public final class FileIoFileSystem extends FileSystem {
 
   private static UnsupportedOperationException readOnly() {
     return new UnsupportedOperationException("only one file can be opened here");
+  }
+
+  /** A stream of Hadoop's, which several ranges can be read from at once. */
+  private static final class HadoopStream extends FSDataInputStream {
+    // closes Hadoop's stream, also when it is no longer referred to
+    private final SeekableInputStream iceberg;
+
+    HadoopStream(SeekableInputStream iceberg, FSDataInputStream hadoop) {
+      super(hadoop);
+      this.iceberg = iceberg;
+    }
+
+    @Override
+    public void close() throws IOException {
+      iceberg.close();
+    }
   }
 
   /** An Iceberg stream as Hadoop has it. */

@@ -113,7 +113,7 @@ final class RowRangeFactory implements PartitionReaderFactory {
               location,
               size,
               () ->
-                  columns.problem(reads.footer(location)) == null
+                  columns.problem(FileIoFileSystem.footer(location)) == null
                       ? reads.open(location, own.start(), own.length(), size)
                       : null);
       if (batches == null) return null;

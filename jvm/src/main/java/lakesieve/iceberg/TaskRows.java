@@ -11,6 +11,7 @@ import lakesieve.files.KeepSet;
 import lakesieve.files.RowRanges;
 import lakesieve.rows.ParquetReads;
 import lakesieve.rows.RestrictedScans;
+import lakesieve.rows.RowRangeFormat;
 import lakesieve.spark.ClassicSessions;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
@@ -22,13 +23,14 @@ import org.apache.iceberg.PartitionScanTask;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableProperties;
-import org.apache.iceberg.hadoop.HadoopFileIO;
 import org.apache.iceberg.io.FileIO;
 import org.apache.iceberg.types.Types;
 import org.apache.spark.sql.connector.read.Batch;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.connector.read.SupportsReportPartitioning;
+import org.apache.spark.sql.connector.read.partitioning.UnknownPartitioning;
 
 /**
  * The rows that a scan reads of some of its files, with Spark's Parquet reader in the place of
@@ -44,8 +46,8 @@ final class TaskRows {
    */
   record Choice(FileRows rows, List<String> problems, List<String> byGroup) {}
 
-  /** The rows that Spark's reader reads, and the row groups that Iceberg's reader reads. */
-  private record Parts(FileRows rows, WantedRowGroups groups) {}
+  /** The rows that Spark's reader reads, and the parts of files that tasks read. */
+  private record Wanted(FileRows rows, WantedParts parts) {}
 
   private static final List<String> FACTORIES =
       List.of("SparkColumnarReaderFactory", "SparkRowReaderFactory");
@@ -55,11 +57,11 @@ final class TaskRows {
 
   private final WantedColumns columns;
   private final FileIO io;
-  private final Configuration configuration;
+  private final Configuration configuration = new Configuration(false);
   private final Map<String, Integer> problems = new TreeMap<>();
   private final Map<String, Integer> byGroup = new TreeMap<>();
   private final FileRows rows = new FileRows();
-  private final WantedRowGroups groups;
+  private final WantedParts parts;
   private final String problem;
   private final boolean isInDoubt;
   private int footers = 0;
@@ -67,15 +69,11 @@ final class TaskRows {
 
   private TaskRows(Scan scan, FileScanTask first, List<? extends PartitionScanTask> kept)
       throws Exception {
-    groups = new WantedRowGroups(kept);
+    parts = new WantedParts(kept);
     Table table = SparkScans.table(scan);
     Schema projection = SparkScans.projection(scan);
     columns = WantedColumns.of(table, projection, scan.readSchema(), first);
     io = table.io();
-    configuration =
-        isOfHadoop()
-            ? ((HadoopFileIO) io).conf()
-            : ClassicSessions.state(ClassicSessions.active()).newHadoopConf();
     problem = problemOfScan(projection);
     isInDoubt = isInDoubt(table, projection);
   }
@@ -112,7 +110,7 @@ final class TaskRows {
       RestrictedScans.put(scan, null);
       return new Choice(new FileRows(), List.of(), List.of());
     }
-    boolean isWhole = choice.rows.isEmpty() && choice.groups.isEmpty();
+    boolean isWhole = choice.rows.isEmpty() && choice.parts.isEmpty();
     RestrictedScans.put(scan, isWhole ? null : choice.restriction());
     return choice.made();
   }
@@ -120,7 +118,7 @@ final class TaskRows {
   private Choice made() {
     FileRows all = new FileRows();
     all.retain(rows);
-    all.retain(groups.rows());
+    all.retain(parts.rows());
     return new Choice(all, reasons(problems), reasons(byGroup));
   }
 
@@ -131,16 +129,9 @@ final class TaskRows {
       (leavesOutGroups(task, ranges) ? byGroup : problems).merge(why, 1, Integer::sum);
       return;
     }
-    configure(task);
+    FileIoFileSystem.configure(configuration, task.file().location());
     rows.put(path(task), task.file().fileSizeInBytes(), 0, ranges, task.file().recordCount());
-  }
-
-  private boolean isOfHadoop() {
-    return io.getClass() == HadoopFileIO.class;
-  }
-
-  private void configure(FileScanTask task) {
-    if (!isOfHadoop()) FileIoFileSystem.configure(configuration, task.file().location());
+    if (!rows.areMore(path(task), RowRangeFormat.SPLIT)) parts.addWhole(task);
   }
 
   private static List<String> reasons(Map<String, Integer> problems) {
@@ -186,7 +177,7 @@ final class TaskRows {
     if (footers++ >= FOOTERS) return null;
     String location = task.file().location();
     try {
-      return opened(task, () -> columns.problem(ParquetReads.footer(location, configuration)));
+      return opened(task, () -> columns.problem(FileIoFileSystem.footer(location)));
     } catch (IOException | RuntimeException e) {
       return "the footer cannot be read";
     }
@@ -194,17 +185,15 @@ final class TaskRows {
 
   /** Leave out row groups of a file that Iceberg reads. Return false if it reads all of them. */
   private boolean leavesOutGroups(FileScanTask task, long[] ranges) {
-    if (!WantedRowGroups.areSeveral(task) || groupFooters++ >= FOOTERS) return false;
+    if (!WantedParts.areSeveral(task) || groupFooters++ >= FOOTERS) return false;
     String location = task.file().location();
     try {
-      var footer = opened(task, () -> ParquetReads.rowGroups(location, configuration));
-      List<WantedRowGroups.RowGroup> all =
+      var footer = opened(task, () -> FileIoFileSystem.rowGroups(location));
+      List<WantedParts.RowGroup> all =
           footer.stream()
-              .map(
-                  group ->
-                      new WantedRowGroups.RowGroup(group.getStartingPos(), group.getRowCount()))
+              .map(group -> new WantedParts.RowGroup(group.getStartingPos(), group.getRowCount()))
               .toList();
-      return groups.add(task, ranges, all);
+      return parts.add(task, ranges, all);
     } catch (IOException | RuntimeException e) {
       return false;
     }
@@ -212,45 +201,56 @@ final class TaskRows {
 
   /** Read something of a file by the file IO of the table. */
   private <T> T opened(FileScanTask task, FileIoFileSystem.Action<T> action) throws IOException {
-    configure(task);
     return FileIoFileSystem.open(io, task.file().location(), task.file().fileSizeInBytes(), action);
   }
 
   /** Return what makes the scan that reads fewer rows. It must not refer to the scan. */
   private UnaryOperator<Scan> restriction() {
-    return restriction(new Parts(rows, groups), columns, configuration);
+    return restriction(new Wanted(rows, parts), columns, configuration);
   }
 
   private static UnaryOperator<Scan> restriction(
-      Parts parts, WantedColumns columns, Configuration configuration) {
+      Wanted wanted, WantedColumns columns, Configuration configuration) {
     return scan ->
         ForwardingProxy.likeTarget(
             Scan.class,
             scan,
-            parts,
+            wanted,
             call -> {
               Object answer = call.forward();
               return answer instanceof Batch batch
-                  ? batch(batch, parts, columns, configuration)
+                  ? batch(batch, wanted, isPartitioned(scan), columns, configuration)
                   : answer;
             });
   }
 
+  /** True for a scan that tells Spark how its rows are partitioned. */
+  private static boolean isPartitioned(Scan scan) {
+    return scan instanceof SupportsReportPartitioning reports
+        && !(reports.outputPartitioning() instanceof UnknownPartitioning);
+  }
+
   private static Batch batch(
-      Batch target, Parts parts, WantedColumns columns, Configuration configuration) {
-    FileRows rows = parts.rows;
+      Batch target,
+      Wanted wanted,
+      boolean isPartitioned,
+      WantedColumns columns,
+      Configuration configuration) {
+    FileRows rows = wanted.rows;
     return ForwardingProxy.likeTarget(
         Batch.class,
         target,
-        parts,
+        wanted,
         call -> {
           Object answer = call.forward();
-          if (answer instanceof InputPartition[] partitions) return parts.groups.of(partitions);
+          if (answer instanceof InputPartition[] partitions) {
+            return wanted.parts.of(partitions, isPartitioned);
+          }
           if (!(answer instanceof PartitionReaderFactory factory) || rows.isEmpty()) return answer;
           if (!FACTORIES.contains(factory.getClass().getSimpleName())) return answer;
           ParquetReads reads =
               ParquetReads.of(ClassicSessions.active(), columns.inFile(), rows, configuration);
-          return new RowRangeFactory(factory, reads, columns);
+          return reads == null ? answer : new RowRangeFactory(factory, reads, columns);
         });
   }
 

@@ -25,8 +25,6 @@ import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
-import org.apache.spark.util.SerializableConfiguration;
-import scala.Function1;
 import scala.Tuple2;
 import scala.collection.Iterator;
 import scala.collection.immutable.Map;
@@ -42,26 +40,19 @@ public final class ParquetReads implements Serializable {
   /** The column that Spark's reader fills with the position of each row in its file. */
   public static final String POSITION = "_tmp_metadata_row_index";
 
+  private static final String OF_PARQUET = "parquet.";
   private static final String BY_FIELD_ID = "spark.sql.parquet.fieldId.read.enabled";
   // dates and timestamps are returned as they are in the file
   private static final String REBASE = "datetimeRebaseMode";
   private static final String REBASE_INT96 = "int96RebaseMode";
   private static final String AS_IS = "CORRECTED";
 
-  // Scala's functions are not declared as serializable, but Spark's readers are
-  @SuppressWarnings("serial")
-  private final Function1<PartitionedFile, Iterator<InternalRow>> reader;
-
+  private final RestrictedReader reader;
   private final Broadcast<FileRows> rows;
-  private final Broadcast<SerializableConfiguration> configuration;
 
-  private ParquetReads(
-      Function1<PartitionedFile, Iterator<InternalRow>> reader,
-      Broadcast<FileRows> rows,
-      Broadcast<SerializableConfiguration> configuration) {
+  private ParquetReads(RestrictedReader reader, Broadcast<FileRows> rows) {
     this.reader = reader;
     this.rows = rows;
-    this.configuration = configuration;
   }
 
   /** Return why Spark's reader cannot read these columns in batches, or null. */
@@ -75,39 +66,49 @@ public final class ParquetReads implements Serializable {
    * Create the reads of a scan.
    *
    * @param columns with their field ids as metadata, see {@code parquet.field.id}
-   * @param files Hadoop's configuration by which the files are opened
+   * @param files the configuration by which the files are opened
+   * @return null where the installed Parquet reads whole files only
    */
   public static ParquetReads of(
       SparkSession spark, StructType columns, FileRows rows, Configuration files) {
     Configuration conf = new Configuration(files);
+    Configuration hadoop = spark.sparkContext().hadoopConfiguration();
+    hadoop
+        .getPropsWithPrefix(OF_PARQUET)
+        .forEach((name, value) -> conf.set(OF_PARQUET + name, value));
     SQLConf.get().getAllConfs().foreach(setting -> set(conf, setting));
     conf.setBoolean(BY_FIELD_ID, true);
     String returned = FileFormat$.MODULE$.OPTION_RETURNING_BATCH();
     Map<String, String> options =
         new Map.Map3<>(returned, "true", REBASE, AS_IS, REBASE_INT96, AS_IS);
     var reader =
-        new RowRangeFormat(new ParquetFileFormat(), rows)
-            .buildReaderWithPartitionValues(
-                spark, columns, new StructType(), columns, Scala.seq(List.of()), options, conf);
-    JavaSparkContext context = JavaSparkContext.fromSparkContext(spark.sparkContext());
-    return new ParquetReads(
-        reader, context.broadcast(rows), context.broadcast(new SerializableConfiguration(conf)));
+        RestrictedReader.of(
+            conf,
+            given ->
+                new ParquetFileFormat()
+                    .buildReaderWithPartitionValues(
+                        spark,
+                        columns,
+                        new StructType(),
+                        columns,
+                        Scala.seq(List.of()),
+                        options,
+                        given));
+    if (reader == null) return null;
+    var context = JavaSparkContext.fromSparkContext(spark.sparkContext());
+    return new ParquetReads(reader, context.broadcast(rows));
   }
 
-  /** Set what Spark's reader is to know. File systems stay as the format sets them up. */
+  /** Set what Spark's reader is to know. It opens files in no other way. */
   private static Object set(Configuration conf, Tuple2<String, String> setting) {
-    if (setting._1().startsWith("spark.")) conf.set(setting._1(), setting._2());
+    String name = setting._1();
+    if (name.startsWith("spark.") || name.startsWith(OF_PARQUET)) conf.set(name, setting._2());
     return null;
   }
 
   /** Return true for a file of which only some rows are read. */
   public boolean isRestricted(String location, long size) {
-    return rows.value().ranges(new Path(location).toString(), size, 0) != null;
-  }
-
-  /** Return what the footer of a file says of its columns. */
-  public FileMetaData footer(String location) throws IOException {
-    return footer(location, configuration.value().value());
+    return ranges(location, size) != null;
   }
 
   /** Return what the footer of a file says of its columns. */
@@ -137,12 +138,13 @@ public final class ParquetReads implements Serializable {
    * Open a split of a file, and return its batches.
    *
    * @param size of the file, in bytes
+   * @return null where all rows must be read, by another reader
    */
   // Spark's reader declares rows, and returns batches
   @SuppressWarnings("unchecked")
   public Iterator<ColumnarBatch> open(String location, long start, long length, long size) {
     Iterator<?> batches =
-        reader.apply(
+        reader.open(
             new PartitionedFile(
                 InternalRow.empty(),
                 SparkPath.fromPath(new Path(location)),
@@ -151,7 +153,12 @@ public final class ParquetReads implements Serializable {
                 new String[0],
                 0,
                 size,
-                Map$.MODULE$.empty()));
+                Map$.MODULE$.empty()),
+            ranges(location, size));
     return (Iterator<ColumnarBatch>) batches;
+  }
+
+  private long[] ranges(String location, long size) {
+    return rows.value().ranges(new Path(location).toString(), size, 0);
   }
 }

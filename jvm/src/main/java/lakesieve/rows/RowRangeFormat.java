@@ -1,8 +1,6 @@
 package lakesieve.rows;
 
-import java.io.IOException;
 import lakesieve.files.FileRows;
-import lakesieve.files.RowRanges;
 import lakesieve.spark.ParquetFormatInFront;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
@@ -28,8 +26,9 @@ import scala.collection.immutable.Map;
  */
 public final class RowRangeFormat extends ParquetFormatInFront {
   private static final long serialVersionUID = 1;
-  // each split reads the footer of its file, so only files with more rows to read are split
-  private static final long SPLIT = 1 << 20;
+
+  /** Only files with more rows to read are split, because each split reads the footer. */
+  public static final long SPLIT = 1 << 20;
 
   private final transient FileRows rows;
 
@@ -48,23 +47,16 @@ public final class RowRangeFormat extends ParquetFormatInFront {
       SparkSession spark, Configuration configuration, Readers readers) {
     Configuration copy = new Configuration(configuration);
     Function1<PartitionedFile, Iterator<InternalRow>> whole = readers.make(true, configuration);
-    RowPredicate predicate = RowPredicate.installed();
-    if (predicate == null) return whole;
-    try {
-      predicate.addTo(copy);
-    } catch (IOException e) {
-      return whole;
-    }
-    return new RowRangeReader(
-        whole,
-        readers.make(false, copy),
-        JavaSparkContext.fromSparkContext(spark.sparkContext()).broadcast(rows));
+    var restricted = RestrictedReader.of(copy, given -> readers.make(false, given));
+    if (restricted == null) return whole;
+    var context = JavaSparkContext.fromSparkContext(spark.sparkContext());
+    return new RowRangeReader(whole, restricted, context.broadcast(rows));
   }
 
   @Override
   public boolean isSplitable(SparkSession spark, Map<String, String> options, Path path) {
     if (!behind.isSplitable(spark, options, path)) return false;
-    return RowRanges.count(rows.ranges(path.toString())) > SPLIT;
+    return rows.areMore(path.toString(), SPLIT);
   }
 
   @Override

@@ -5,7 +5,6 @@ import lakesieve.files.FileRows;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
-import org.slf4j.LoggerFactory;
 import scala.Function1;
 import scala.collection.Iterator;
 import scala.runtime.AbstractFunction1;
@@ -19,20 +18,18 @@ final class RowRangeReader extends AbstractFunction1<PartitionedFile, Iterator<I
   @SuppressWarnings("serial")
   private final Function1<PartitionedFile, Iterator<InternalRow>> whole;
 
-  @SuppressWarnings("serial")
-  private final Function1<PartitionedFile, Iterator<InternalRow>> restricted;
-
+  private final RestrictedReader restricted;
   private final Broadcast<FileRows> rows;
 
   /**
    * Create the function.
    *
    * @param whole reads all rows of a file
-   * @param restricted does the same with a configuration that has the predicate on rows
+   * @param restricted reads some rows of a file
    */
   RowRangeReader(
       Function1<PartitionedFile, Iterator<InternalRow>> whole,
-      Function1<PartitionedFile, Iterator<InternalRow>> restricted,
+      RestrictedReader restricted,
       Broadcast<FileRows> rows) {
     this.whole = whole;
     this.restricted = restricted;
@@ -41,19 +38,9 @@ final class RowRangeReader extends AbstractFunction1<PartitionedFile, Iterator<I
 
   @Override
   public Iterator<InternalRow> apply(PartitionedFile file) {
-    long length = file.fileSize();
-    long[] ranges = rows.value().ranges(file.toPath().toString(), length, file.modificationTime());
-    RowPredicate predicate = ranges == null ? null : RowPredicate.installed();
-    if (predicate == null) return whole.apply(file);
-    predicate.open(new RowGroupAnswers(ranges, length));
-    try {
-      return restricted.apply(file);
-    } catch (RowGroupAnswers.UnknownVisitorException e) {
-      LoggerFactory.getLogger("lakesieve")
-          .info("all rows of " + file.filePath() + " are read: " + e);
-    } finally {
-      predicate.open(null);
-    }
-    return whole.apply(file);
+    long modified = file.modificationTime();
+    long[] ranges = rows.value().ranges(file.toPath().toString(), file.fileSize(), modified);
+    Iterator<InternalRow> some = restricted.open(file, ranges);
+    return some == null ? whole.apply(file) : some;
   }
 }

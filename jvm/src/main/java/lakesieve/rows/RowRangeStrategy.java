@@ -11,6 +11,7 @@ import lakesieve.spark.Scala;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.SparkPlan;
@@ -18,14 +19,13 @@ import org.apache.spark.sql.execution.SparkStrategy;
 import org.apache.spark.sql.execution.datasources.FileFormat;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
-import org.apache.spark.sql.execution.datasources.v2.BatchScanExec;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 
 /**
  * Plans scans that read only some rows of their files.
  *
- * <p>Other strategies plan such a scan first, as they would without lakesieve. Then its format is
- * replaced by one that reads fewer rows.
+ * <p>Other strategies plan such a scan, as they would without lakesieve. They get the scan of a
+ * connector that reads fewer rows. The format of a file scan is replaced after them.
  */
 public final class RowRangeStrategy extends PlanStrategy {
   // a format whose files cannot be split may count the rows that it reads
@@ -43,23 +43,36 @@ public final class RowRangeStrategy extends PlanStrategy {
 
   @Override
   protected List<SparkPlan> plans(LogicalPlan plan) {
-    if (!isRestricted(plan)) return List.of();
+    LogicalPlan read = withRestriction(plan);
+    if (read == plan && !isRestricted(plan)) return List.of();
     var planner = ClassicSessions.state(ClassicSessions.active()).planner();
     for (SparkStrategy other : Scala.list(planner.strategies())) {
       if (other instanceof RowRangeStrategy) continue;
-      List<SparkPlan> plans = Scala.list(other.apply(plan));
+      List<SparkPlan> plans = Scala.list(other.apply(read));
       if (!plans.isEmpty()) return plans.stream().map(RowRangeStrategy::restricted).toList();
     }
     return List.of();
   }
 
-  /** Return true for filters and projections above a scan that reads only some rows. */
+  /**
+   * Return filters and projections above the scan of a connector, with the scan that reads fewer
+   * rows; the plan itself where there is no such scan.
+   */
+  private static LogicalPlan withRestriction(LogicalPlan plan) {
+    if (plan instanceof DataSourceV2ScanRelation read) {
+      UnaryOperator<Scan> restriction = RestrictedScans.of(read.scan());
+      return restriction == null ? plan : with(plan, read.scan(), restriction.apply(read.scan()));
+    }
+    if (!(plan instanceof Project || plan instanceof Filter)) return plan;
+    LogicalPlan child = plan.children().apply(0);
+    LogicalPlan other = withRestriction(child);
+    return other == child ? plan : with(plan, child, other);
+  }
+
+  /** Return true for filters and projections above a file scan that reads only some rows. */
   private static boolean isRestricted(LogicalPlan plan) {
     LogicalPlan node = plan;
     while (node instanceof Project || node instanceof Filter) node = node.children().apply(0);
-    if (node instanceof DataSourceV2ScanRelation read) {
-      return RestrictedScans.of(read.scan()) != null;
-    }
     HadoopFsRelation relation = FileScans.relation(node);
     return relation != null && FileScans.rows(relation) != null && RowPredicate.installed() != null;
   }
@@ -72,7 +85,6 @@ public final class RowRangeStrategy extends PlanStrategy {
    */
   private static SparkPlan restricted(SparkPlan plan) {
     if (plan instanceof FileSourceScanExec scan) return restrictedScan(scan);
-    if (plan instanceof BatchScanExec scan) return restrictedScan(scan);
     List<SparkPlan> children = Scala.list(plan.children());
     if (children.size() != 1) return plan;
     SparkPlan child = children.get(0);
@@ -82,18 +94,12 @@ public final class RowRangeStrategy extends PlanStrategy {
   }
 
   /** Return a node with another argument in the place of one of its arguments. */
-  private static SparkPlan with(SparkPlan plan, Object argument, Object other) {
+  private static <T extends TreeNode<T>> T with(T plan, Object argument, Object other) {
     Object[] arguments = Scala.list(plan.productIterator().toSeq()).toArray();
     for (int at = 0; at < arguments.length; at++) {
       if (arguments[at] == argument) arguments[at] = other;
     }
     return plan.makeCopy(arguments);
-  }
-
-  /** Return the scan of a connector, which reads fewer rows where its table format allows it. */
-  private static SparkPlan restrictedScan(BatchScanExec scan) {
-    UnaryOperator<Scan> restriction = RestrictedScans.of(scan.scan());
-    return restriction == null ? scan : with(scan, scan.scan(), restriction.apply(scan.scan()));
   }
 
   /** Return the scan with a format that reads fewer rows, or the scan itself where it must stay. */

@@ -18,13 +18,14 @@ import org.apache.iceberg.ScanTaskGroup;
 import org.apache.spark.sql.connector.read.InputPartition;
 
 /**
- * The row groups that Iceberg's own reader reads of some data files. It reads all row groups of
- * other files.
+ * The parts of some data files that the tasks of a scan read. Tasks read other files as Iceberg
+ * splits them.
  *
- * <p>Iceberg splits a file at its split offsets, where its row groups begin. So a row group is left
- * out by leaving out its part of the file's task.
+ * <p>Iceberg splits a file at its split offsets, where its row groups begin. So Iceberg's own
+ * reader leaves out a row group where no task has this part of the file. A file of which few rows
+ * are wanted is not split: each task would read its footer.
  */
-final class WantedRowGroups {
+final class WantedParts {
   /**
    * A row group by the footer of its file.
    *
@@ -33,6 +34,8 @@ final class WantedRowGroups {
    */
   record RowGroup(long start, long rows) {}
 
+  // by the location of a file: its task, which is not split
+  private final Map<String, FileScanTask> whole = new HashMap<>();
   // by the location of a file: the parts of its task that are read, one for each row group
   private final Map<String, List<FileScanTask>> parts = new HashMap<>();
   private final FileRows rows = new FileRows();
@@ -44,7 +47,7 @@ final class WantedRowGroups {
    *
    * @param tasks the tasks of all files that the scan reads
    */
-  WantedRowGroups(Collection<? extends ScanTask> tasks) {
+  WantedParts(Collection<? extends ScanTask> tasks) {
     Set<String> locations = new HashSet<>();
     for (ScanTask task : tasks) {
       if (!(task instanceof FileScanTask own)) continue;
@@ -53,9 +56,9 @@ final class WantedRowGroups {
     }
   }
 
-  /** True where all row groups of every file are read. */
+  /** True where Iceberg splits all files. */
   boolean isEmpty() {
-    return parts.isEmpty();
+    return whole.isEmpty() && parts.isEmpty();
   }
 
   /** Return the rows of the row groups that are read of some files. */
@@ -70,8 +73,17 @@ final class WantedRowGroups {
         && file.keyMetadata() == null
         && file.splitOffsets() != null
         && file.splitOffsets().size() > 1
-        && task.start() == 0
-        && task.length() == file.fileSizeInBytes();
+        && isWhole(task);
+  }
+
+  private static boolean isWhole(FileScanTask task) {
+    return task.start() == 0 && task.length() == task.file().fileSizeInBytes();
+  }
+
+  /** Let one task read a file of which few rows are wanted. */
+  void addWhole(FileScanTask task) {
+    String location = task.file().location();
+    if (isWhole(task) && !repeated.contains(location)) whole.put(location, task);
   }
 
   /**
@@ -109,38 +121,50 @@ final class WantedRowGroups {
     return true;
   }
 
-  /** Return the partitions without the parts of files that are not read. */
-  InputPartition[] of(InputPartition[] partitions) {
+  /**
+   * Return the partitions without the parts of files that are not read.
+   *
+   * @param counted whether a partition stays even if nothing of it is read, as Spark counts them
+   */
+  InputPartition[] of(InputPartition[] partitions, boolean counted) {
     if (isEmpty()) return partitions;
-    InputPartition[] kept = partitions.clone();
-    for (int at = 0; at < kept.length; at++) {
-      ScanTaskGroup<?> group = SparkPartitions.group(kept[at]);
-      if (group == null) continue;
+    List<InputPartition> kept = new ArrayList<>();
+    Set<String> read = new HashSet<>();
+    for (InputPartition partition : partitions) {
+      ScanTaskGroup<?> group = SparkPartitions.group(partition);
+      if (group == null) {
+        kept.add(partition);
+        continue;
+      }
       List<ScanTask> tasks = new ArrayList<>();
-      for (ScanTask task : group.tasks()) addParts(task, tasks);
-      // a partition stays even if nothing of it is read: others may count partitions
-      kept[at] = SparkPartitions.with(kept[at], tasks);
+      for (ScanTask task : group.tasks()) tasks.addAll(of(task, read));
+      if (counted || !tasks.isEmpty()) kept.add(SparkPartitions.with(partition, tasks));
     }
-    return kept;
+    return kept.toArray(InputPartition[]::new);
   }
 
-  private void addParts(ScanTask task, List<ScanTask> tasks) {
-    FileScanTask own = task instanceof FileScanTask ofFile ? ofFile : null;
-    List<FileScanTask> read = own == null ? null : parts.get(own.file().location());
-    if (read == null) {
-      tasks.add(task);
-      return;
-    }
+  /**
+   * Return what is read in the place of a task, which is one of Iceberg's splits of a file.
+   *
+   * @param read the files that are not split, of which the task is there already
+   */
+  List<? extends ScanTask> of(ScanTask task, Set<String> read) {
+    if (!(task instanceof FileScanTask own)) return List.of(task);
+    String location = own.file().location();
+    FileScanTask all = whole.get(location);
+    if (all != null) return read.add(location) ? List.of(all) : List.of();
+    List<FileScanTask> groups = parts.get(location);
+    if (groups == null) return List.of(task);
     long end = own.start() + own.length();
-    for (FileScanTask part : read) {
-      if (part.start() >= own.start() && part.start() < end) tasks.add(part);
-    }
+    return groups.stream()
+        .filter(part -> part.start() >= own.start() && part.start() < end)
+        .toList();
   }
 
   /** Return true for the same row groups of the same files. */
   @Override
   public boolean equals(Object other) {
-    return other instanceof WantedRowGroups that && rows.equals(that.rows);
+    return other instanceof WantedParts that && rows.equals(that.rows);
   }
 
   @Override

@@ -6,10 +6,12 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Random;
+import java.util.Set;
 import lakesieve.files.RowRanges;
-import lakesieve.iceberg.WantedRowGroups.RowGroup;
+import lakesieve.iceberg.WantedParts.RowGroup;
 import org.apache.iceberg.BaseFileScanTask;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DataFiles;
@@ -25,7 +27,7 @@ import org.apache.iceberg.types.Types;
 import org.junit.jupiter.api.Test;
 
 /** The choice of the row groups that have a wanted row. */
-class WantedRowGroupsTest {
+class WantedPartsTest {
   private static final String PATH = "file:/t/a.parquet";
   private static final long SIZE = 100;
 
@@ -73,7 +75,7 @@ class WantedRowGroupsTest {
         expected = RowRanges.union(expected, bound);
         read++;
       }
-      WantedRowGroups wanted = new WantedRowGroups(List.of());
+      WantedParts wanted = new WantedParts(List.of());
 
       boolean leavesOut = wanted.add(task(offsets, rows), new long[] {first, end}, groups);
 
@@ -89,10 +91,10 @@ class WantedRowGroupsTest {
     long[] first = {0, 1};
     List<RowGroup> groups = List.of(new RowGroup(4, 5), new RowGroup(50, 5));
 
-    assertTrue(new WantedRowGroups(List.of()).add(task(List.of(4L, 50L), 10), first, groups));
-    assertFalse(new WantedRowGroups(List.of()).add(task(List.of(4L, 60L), 10), first, groups));
-    assertFalse(new WantedRowGroups(List.of()).add(task(List.of(4L, 50L), 11), first, groups));
-    assertFalse(new WantedRowGroups(List.of()).add(task(List.of(4L, 50L, 60L), 10), first, groups));
+    assertTrue(new WantedParts(List.of()).add(task(List.of(4L, 50L), 10), first, groups));
+    assertFalse(new WantedParts(List.of()).add(task(List.of(4L, 60L), 10), first, groups));
+    assertFalse(new WantedParts(List.of()).add(task(List.of(4L, 50L), 11), first, groups));
+    assertFalse(new WantedParts(List.of()).add(task(List.of(4L, 50L, 60L), 10), first, groups));
   }
 
   /** All row groups of a file are read that the table lists twice: other deletes may apply. */
@@ -100,8 +102,8 @@ class WantedRowGroupsTest {
   void readsAllOfAFileThatIsListedTwice() {
     FileScanTask task = task(List.of(4L, 50L), 10);
     List<RowGroup> groups = List.of(new RowGroup(4, 5), new RowGroup(50, 5));
-    WantedRowGroups once = new WantedRowGroups(List.of(task));
-    WantedRowGroups twice = new WantedRowGroups(List.of(task, task));
+    WantedParts once = new WantedParts(List.of(task));
+    WantedParts twice = new WantedParts(List.of(task, task));
 
     assertTrue(once.add(task, new long[] {0, 1}, groups));
     assertFalse(twice.add(task, new long[] {0, 1}, groups));
@@ -109,11 +111,29 @@ class WantedRowGroupsTest {
     assertTrue(twice.rows().isEmpty());
   }
 
+  /** One task reads a file with few wanted rows, and each split of a file that is listed twice. */
+  @Test
+  void readsAFileWithFewWantedRowsAtOnce() {
+    FileScanTask task = task(List.of(4L, 50L), 10);
+    List<FileScanTask> splits = new ArrayList<>();
+    task.split(50).forEach(splits::add);
+    WantedParts once = new WantedParts(List.of(task));
+    once.addWhole(task);
+    WantedParts twice = new WantedParts(List.of(task, task));
+    twice.addWhole(task);
+
+    assertEquals(2, splits.size());
+    Set<String> read = new HashSet<>();
+    assertEquals(List.of(task), once.of(splits.get(1), read));
+    assertEquals(List.of(), once.of(splits.get(0), read));
+    assertEquals(List.of(splits.get(1)), twice.of(splits.get(1), new HashSet<>()));
+  }
+
   /** A file of one row group, or one without offsets, is not looked at. */
   @Test
   void looksAtFilesOfSeveralRowGroups() {
-    assertTrue(WantedRowGroups.areSeveral(task(List.of(4L, 50L), 10)));
-    assertFalse(WantedRowGroups.areSeveral(task(List.of(4L), 10)));
-    assertFalse(WantedRowGroups.areSeveral(task(null, 10)));
+    assertTrue(WantedParts.areSeveral(task(List.of(4L, 50L), 10)));
+    assertFalse(WantedParts.areSeveral(task(List.of(4L), 10)));
+    assertFalse(WantedParts.areSeveral(task(null, 10)));
   }
 }
