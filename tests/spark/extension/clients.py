@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pyspark
+from pyspark.sql.connect.session import SparkSession as ConnectSession
 from tests.ports import free_port, wait_until_it_listens
 from tests.spark.extension.kit import PROGRAMS, conf_of
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["JOINED", "Driver", "ThriftSession", "thrift_session"]
+__all__ = ["JOINED", "Driver", "ThriftSession", "connect_session", "thrift_session"]
 
 JOINED = "lakesieve.spark.statements.joined"
 """The module of the process that runs statements about indexes."""
@@ -26,6 +27,17 @@ JOINED = "lakesieve.spark.statements.joined"
 THRIFT_SERVER = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
 # Spark 3.5 does not bring it along, and it is not published for each of its versions
 _CONNECT = "org.apache.spark:spark-connect_2.12:3.5.7"
+
+
+# Python frees a session at any moment: amid the call of another one, closing its client never ends
+_CONNECTED: list[ConnectSession] = []
+
+
+def connect_session(port: int | str) -> Any:
+    """Start a session of Spark Connect, which is not freed before the process ends."""
+    session = ConnectSession(f"sc://127.0.0.1:{port}")
+    _CONNECTED.append(session)
+    return session
 
 
 class Driver:

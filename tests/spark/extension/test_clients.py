@@ -14,11 +14,10 @@ from urllib.parse import urlparse
 
 import pytest
 from pyspark.errors import AnalysisException
-from pyspark.sql.connect.session import SparkSession as ConnectSession
 from tests.depth import depth
 from tests.kit.alike import check_queries, views_of
 from tests.kit.generated import predicate
-from tests.spark.extension.clients import JOINED, Driver, thrift_session
+from tests.spark.extension.clients import JOINED, Driver, connect_session, thrift_session
 from tests.spark.extension.kit import COLUMNS, settings_of
 from tests.spark.extension.statements import check_statements, rows_of
 
@@ -56,7 +55,7 @@ def client(
 ) -> Iterator[tuple[str, Any]]:
     """A session of a client, by its kind."""
     if request.param == "connect":
-        connect = ConnectSession(f"sc://127.0.0.1:{driver.connect}")
+        connect = connect_session(driver.connect)
         yield "connect", connect
         connect.stop()
     else:
@@ -96,7 +95,7 @@ def test_statements(client: tuple[str, Any]) -> None:
 def test_a_cancelled_statement(driver: Driver) -> None:
     """A build ends when its client interrupts it, at any moment, and leaves no index behind."""
     drawn = random.Random(CANCELLED)
-    session: Any = ConnectSession(f"sc://127.0.0.1:{driver.connect}")
+    session: Any = connect_session(driver.connect)
     table = "lake.t.cancelled"
     session.sql(f"CREATE TABLE {table} USING iceberg AS SELECT id FROM range(99)").collect()
     build = f"CREATE INDEX %s ON {table} USING lakesieve (id)"
@@ -153,7 +152,7 @@ def _cancelled(
 @pytest.mark.soak
 def test_an_idle_process(driver: Driver, relations: dict[str, str]) -> None:
     """The process that runs statements ends after a while, and the next statement starts it."""
-    session: Any = ConnectSession(f"sc://127.0.0.1:{driver.connect}")
+    session: Any = connect_session(driver.connect)
     try:
         statement = f"SHOW INDEXES ON {relations['iceberg']}"
         rows = rows_of(session, statement)
@@ -235,7 +234,7 @@ def test_a_killed_companion(spark: SparkSession, driver: Driver, relations: dict
             f"SELECT l, count(*) FROM {table} WHERE l IN ({', '.join(map(str, keys))}) GROUP BY l"
         ).collect()
     }
-    session: Any = ConnectSession(f"sc://127.0.0.1:{driver.connect}")
+    session: Any = connect_session(driver.connect)
     try:
         with ThreadPoolExecutor(8) as pool:
             found = [
@@ -270,7 +269,7 @@ def _count(session: Any, query: str) -> int:
 
 def test_a_killed_driver(driver: Driver, relations: dict[str, str]) -> None:
     """The children of a killed driver end by themselves."""
-    session: Any = ConnectSession(f"sc://127.0.0.1:{driver.connect}")
+    session: Any = connect_session(driver.connect)
     _count(session, f"SELECT count(*) FROM {relations['iceberg']} WHERE l = 4726")
     with pytest.raises(AnalysisException, match="table-not-found"):
         rows_of(session, "SHOW INDEXES ON lake.t.nothing")

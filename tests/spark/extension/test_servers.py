@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from pyspark.sql.connect.session import SparkSession as ConnectSession
-from tests.spark.extension.clients import Driver, thrift_session
+from tests.spark.extension.clients import Driver, connect_session, thrift_session
 from tests.spark.extension.kit import settings_of
 from tests.spark.extension.statements import check_statements
 
@@ -37,7 +36,7 @@ def test_thrift(spark: SparkSession, driver: Driver) -> None:
 @pytest.mark.soak
 def test_connect(driver: Driver) -> None:
     """A client of Connect runs the script of statements."""
-    session = ConnectSession(f"sc://127.0.0.1:{driver.connect}")
+    session = connect_session(driver.connect)
     try:
         check_statements(session, "statements_over_connect")
     finally:

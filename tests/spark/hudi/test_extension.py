@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pyspark.sql.connect.session import SparkSession as ConnectSession
 from tests.kit.alike import check_queries
 from tests.kit.generated import predicate, rows_of
-from tests.spark.extension.clients import Driver, thrift_session
+from tests.spark.extension.clients import Driver, connect_session, thrift_session
 from tests.spark.extension.kit import COLUMNS, check_program, settings_of
 from tests.spark.hudi.driver import DRIVERS
 
@@ -96,6 +95,6 @@ def _session(client: str, driver: Driver, spark: SparkSession) -> Iterator[Any]:
         with thrift_session(spark._jvm, driver.thrift) as thrift:
             yield thrift
         return
-    session = ConnectSession(f"sc://127.0.0.1:{driver.connect}")
+    session = connect_session(driver.connect)
     yield session
     session.stop()

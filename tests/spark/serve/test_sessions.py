@@ -10,12 +10,12 @@ import polars as pl
 import pytest
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.table import StaticTable
-from pyspark.sql.connect.session import SparkSession as ConnectSession
 from tests.depth import depth
 from tests.ports import free_port
 from tests.serve.running import running
 from tests.spark.deletes.kit import rows_of
 from tests.spark.deletes.story import DOMAINS, Story
+from tests.spark.extension.clients import connect_session
 
 import lakesieve as ls
 from lakesieve.index import ReasonCode
@@ -41,8 +41,8 @@ def connected(spark: SparkSession) -> Iterator[SparkSession]:
     port = str(free_port())
     jvm.org.apache.spark.SparkEnv.get().conf().set("spark.connect.grpc.binding.port", port)
     connect.start(spark.sparkContext._jsc.sc())
-    client = ConnectSession(f"sc://127.0.0.1:{port}")
-    yield client  # type: ignore[misc]
+    client = connect_session(port)
+    yield client
     client.stop()
     connect.stop(jvm.scala.Option.empty(), jvm.scala.Option.empty())
 
