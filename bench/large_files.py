@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import lakesieve as ls
-from bench.measure import Measured, in_series, in_turn, note
+from bench.measure import Measured, bytes_below, in_series, in_turn, note
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -105,11 +105,11 @@ class _Table:
         return cls(spark=spark, kind=kind, name=table, given=f"{kind}:{folder}", folder=folder)
 
     def bytes(self) -> int:
-        """Return the size of all data files."""
-        of_iceberg = f"SELECT sum(file_size_in_bytes) FROM {self.name}.files"
-        if self.kind == "iceberg":
-            return int(self.spark.sql(of_iceberg).head()[0])
-        return sum(path.stat().st_size for path in self.folder.rglob("*.parquet"))
+        """Return the size of the table, which has no index yet."""
+        if self.kind != "iceberg":
+            return bytes_below(self.folder)
+        of_files = self.spark.sql(f"SELECT sum(file_size_in_bytes) FROM {self.name}.files")
+        return int(of_files.collect()[0][0])
 
     def drop(self) -> None:
         """Delete the table."""
@@ -145,13 +145,13 @@ def _measured(
     sample.drop()
     made = spark.range(0, rows, 1, files).selectExpr(*COLUMNS)
     table = _Table.written(made, root, kind)
+    sizes = {"files": files, "rows": rows, "a file": f"{table.bytes() / files / 1e6:.0f} MB"}
     seconds, bits = {}, {}
     for column, unit in (("by_file", None), ("by_block", 20_000)):
         start = time.perf_counter()
         info = ls.create_index(table.given, column, spark=spark, rows_per_block=unit).info()
         seconds[column], bits[column] = time.perf_counter() - start, info.bits_per_row
     what = f"{kind}, {size} MB"
-    sizes = {"files": files, "rows": rows, "a file": f"{table.bytes() / files / 1e6:.0f} MB"}
     yield Measured(
         name=f"{what}: building row blocks against data files",
         value=seconds["by_block"] / seconds["by_file"],

@@ -29,7 +29,7 @@ THRIFT_SERVER = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
 _CONNECT = "org.apache.spark:spark-connect_2.12:3.5.7"
 
 
-# Python frees a session at any moment: amid the call of another one, closing its client never ends
+# Python may free a session during a call of another session; closing its client then never ends
 _CONNECTED: list[ConnectSession] = []
 
 

@@ -171,8 +171,9 @@ def test_one_task_reads_few_rows_of_a_file(
 def test_joins_of_partitions(
     spark: SparkSession, table: str, compare: Callable[[str], list[TablePruning]]
 ) -> None:
-    """Spark joins partition by partition, also where no row of a partition's file is wanted."""
+    """Spark joins partition by partition, also where splits of a file are not read."""
     create(spark, table, partition="PARTITIONED BY (part)")
+    spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('read.split.target-size' = '1')")
     ls.create_index(table, "id", spark=spark, rows_per_block=50)
     by_partition = {
         "spark.sql.sources.v2.bucketing.enabled": "true",

@@ -14,6 +14,8 @@ import java.util.function.ToLongFunction;
  */
 public final class FileRows implements Serializable {
   private static final long serialVersionUID = 1;
+  // each split of a file reads the footer
+  private static final long ROWS_OF_A_TASK = 1 << 20;
 
   /** The rows of one file. */
   private static final class Rows implements Serializable {
@@ -90,11 +92,11 @@ public final class FileRows implements Serializable {
     return rows == null ? null : rows.ranges;
   }
 
-  /** Return true unless it is certain that at most some number of rows of a file is read. */
-  public boolean areMore(String path, long limit) {
+  /** Return true unless one task suffices for a file, because few of its rows are read. */
+  public boolean needSplits(String path) {
     Rows rows = files.get(FilePaths.normal(path));
     long count = rows == null ? -1 : rows.count();
-    return count < 0 || count > limit;
+    return count < 0 || count > ROWS_OF_A_TASK;
   }
 
   /** Return the number of rows to read of these files; -1 where it is not known. */

@@ -11,7 +11,6 @@ import lakesieve.files.KeepSet;
 import lakesieve.files.RowRanges;
 import lakesieve.rows.ParquetReads;
 import lakesieve.rows.RestrictedScans;
-import lakesieve.rows.RowRangeFormat;
 import lakesieve.spark.ClassicSessions;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
@@ -131,7 +130,7 @@ final class TaskRows {
     }
     FileIoFileSystem.configure(configuration, task.file().location());
     rows.put(path(task), task.file().fileSizeInBytes(), 0, ranges, task.file().recordCount());
-    if (!rows.areMore(path(task), RowRangeFormat.SPLIT)) parts.addWhole(task);
+    if (!rows.needSplits(path(task))) parts.addWhole(task);
   }
 
   private static List<String> reasons(Map<String, Integer> problems) {

@@ -124,9 +124,10 @@ final class WantedParts {
   /**
    * Return the partitions without the parts of files that are not read.
    *
-   * @param counted whether a partition stays even if nothing of it is read, as Spark counts them
+   * @param keepsEmpty whether a partition stays if no task of it is read, because Spark counts the
+   *     partitions
    */
-  InputPartition[] of(InputPartition[] partitions, boolean counted) {
+  InputPartition[] of(InputPartition[] partitions, boolean keepsEmpty) {
     if (isEmpty()) return partitions;
     List<InputPartition> kept = new ArrayList<>();
     Set<String> read = new HashSet<>();
@@ -138,15 +139,19 @@ final class WantedParts {
       }
       List<ScanTask> tasks = new ArrayList<>();
       for (ScanTask task : group.tasks()) tasks.addAll(of(task, read));
-      if (counted || !tasks.isEmpty()) kept.add(SparkPartitions.with(partition, tasks));
+      if (tasks.equals(List.copyOf(group.tasks()))) {
+        kept.add(partition);
+      } else if (keepsEmpty || !tasks.isEmpty()) {
+        kept.add(SparkPartitions.with(partition, tasks));
+      }
     }
     return kept.toArray(InputPartition[]::new);
   }
 
   /**
-   * Return what is read in the place of a task, which is one of Iceberg's splits of a file.
+   * Return the tasks that replace one of Iceberg's splits of a file.
    *
-   * @param read the files that are not split, of which the task is there already
+   * @param read locations of the files that have their only task already; this method adds to them
    */
   List<? extends ScanTask> of(ScanTask task, Set<String> read) {
     if (!(task instanceof FileScanTask own)) return List.of(task);

@@ -27,9 +27,6 @@ import scala.collection.immutable.Map;
 public final class RowRangeFormat extends ParquetFormatInFront {
   private static final long serialVersionUID = 1;
 
-  /** Only files with more rows to read are split, because each split reads the footer. */
-  public static final long SPLIT = 1 << 20;
-
   private final transient FileRows rows;
 
   /**
@@ -56,7 +53,7 @@ public final class RowRangeFormat extends ParquetFormatInFront {
   @Override
   public boolean isSplitable(SparkSession spark, Map<String, String> options, Path path) {
     if (!behind.isSplitable(spark, options, path)) return false;
-    return rows.areMore(path.toString(), SPLIT);
+    return rows.needSplits(path.toString());
   }
 
   @Override
