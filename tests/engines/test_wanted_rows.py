@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -30,6 +31,7 @@ from lakesieve.engines import arrow
 from lakesieve.engines import duckdb as duckdb_engine
 from lakesieve.engines import polars as polars_engine
 from lakesieve.engines import pyiceberg as pyiceberg_engine
+from lakesieve.engines.wanted_rows import WantedRows, read_rows
 from lakesieve.errors import UnsupportedError
 from lakesieve.index import ReasonCode
 from lakesieve.tables.opening import open_table
@@ -417,3 +419,22 @@ def test_pyiceberg_reads_whole_files(tmp_path: Path) -> None:
     (pruned,) = ls.last_pruning()
     assert (pruned.files_read, pruned.rows_read, pruned.rows_total) == (1, COUNT, COUNT)
     assert ReasonCode.WHOLE_FILES in {reason.code for reason in pruned.reasons}
+
+
+@pytest.mark.parametrize("rows_per_group", [7_000, 40_000, 100_000])
+def test_only_wanted_rows_are_read(tmp_path: Path, rows_per_group: int) -> None:
+    """Ranges of rows anywhere in row groups of several batches: these rows, in order."""
+    path = tmp_path / "a.parquet"
+    texts = [None if at % 7 == 0 else str(at // 3) for at in range(90_001)]
+    held = pa.table({"id": range(90_001), "text": texts})
+    pq.write_table(held, path, row_group_size=rows_per_group)
+    file = pq.ParquetFile(path)
+    drawn = random.Random(rows_per_group)
+    edges = [0, 1, 6_999, 7_000, 19_999, 20_000, 20_001, 39_999, 40_000, 60_000, 90_000, 90_001]
+    for _ in range(60):
+        some = sorted({*drawn.sample(edges, 2), *drawn.sample(range(1, 100_000), 2)})
+        starts, ends = some[0 : len(some) // 2 * 2 : 2], some[1::2]
+        found = read_rows(file, ["text", "id"], WantedRows(np.array(starts), np.array(ends)))
+        ranges = zip(starts, ends, strict=True)
+        wanted = pa.concat_tables([held.slice(start, end - start) for start, end in ranges])
+        assert found.select(["id", "text"]) == wanted

@@ -46,7 +46,6 @@ class LogFile:
 
     def lines(self) -> Iterator[bytes]:
         """Yield the lines. The last one may be incomplete."""
-        stream = open_object(self.storage, self.path)
         codec = _codec(self.path)
         if codec == "lzf":
             raise InvalidInputError(
@@ -55,9 +54,12 @@ class LogFile:
                 hint="Decompress the file, or write logs with "
                 "spark.eventLog.compression.codec=zstd.",
             )
-        if codec is None:
-            return _bounded(stream)
-        return _bounded(io.BufferedReader(_Blocks(self._limited(_BLOCKS[codec](stream))), 1 << 20))
+        with open_object(self.storage, self.path) as stream:
+            if codec is None:
+                yield from _bounded(stream)
+            else:
+                blocks = self._limited(_BLOCKS[codec](stream))
+                yield from _bounded(io.BufferedReader(_Blocks(blocks), 1 << 20))
 
     def _limited(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
         """Yield decompressed blocks up to the size that a log of this size can have."""

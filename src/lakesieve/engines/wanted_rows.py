@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
     from lakesieve.index.row_ranges import RowRanges
 
+_BATCH_ROWS = 20_000
+"""Rows that are decoded at a time: about as many stay in memory for a row that is wanted."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WantedRows:
@@ -103,7 +106,8 @@ def read_rows(
 ) -> pa.Table:
     """Read some columns of the wanted rows of a Parquet file; ``None`` reads all rows.
 
-    Only row groups that hold a wanted row are decoded.
+    Only row groups that hold a wanted row are decoded, and of these only the rows up to the last
+    wanted one.
     """
     if wanted is None:
         return file.read(columns=list(names), use_threads=use_threads)
@@ -112,19 +116,27 @@ def read_rows(
         rows = file.read(columns=[])
         return rows.slice(0, wanted.within(0, rows.num_rows).count())
     ends = row_group_ends(file.metadata)
-    parts = []
+    # gives the columns if no row is wanted
+    parts = [file.read_row_groups([], columns=list(names))]
     for group in groups_with_rows(wanted, ends).tolist():
-        start = int(ends[group - 1]) if group else 0
-        whole = file.read_row_group(group, columns=list(names), use_threads=use_threads)
-        parts.append(_cut(whole, wanted.within(start, int(ends[group])), start))
-    return pa.concat_tables(parts or [file.read_row_groups([], columns=list(names))])
+        start, end = int(ends[group - 1]) if group else 0, int(ends[group])
+        some = wanted.within(start, end)
+        if some.count() == end - start:
+            parts.append(file.read_row_group(group, columns=list(names), use_threads=use_threads))
+            continue
+        batches = file.iter_batches(
+            _BATCH_ROWS, row_groups=[group], columns=list(names), use_threads=use_threads
+        )
+        for batch in batches:
+            parts += _cut(batch, some.within(start, start + batch.num_rows), start)
+            start += batch.num_rows
+            if start >= some.ends[-1]:
+                break
+    return pa.concat_tables(parts)
 
 
-def _cut(group: pa.Table, wanted: WantedRows, start: int) -> pa.Table:
-    """Return the wanted rows of a row group whose first row has the number ``start``."""
-    if wanted.count() == group.num_rows:
-        return group
-    ranges = zip((wanted.starts - start).tolist(), wanted.ends.tolist(), strict=True)
-    slices = [group.slice(at, end - start - at) for at, end in ranges]
-    # a copy, because a slice would keep the whole row group in memory
-    return pa.concat_tables(slices).combine_chunks()
+def _cut(batch: pa.RecordBatch, wanted: WantedRows, start: int) -> list[pa.Table]:
+    """Return the wanted rows of a batch whose first row has the number ``start``."""
+    rows = pa.Table.from_batches([batch])
+    ranges = zip((wanted.starts - start).tolist(), (wanted.ends - start).tolist(), strict=True)
+    return [rows.slice(at, end - at) for at, end in ranges]

@@ -321,6 +321,10 @@ def elsewhere(storage: Storage, location: str) -> Storage:
 
 def open_object(storage: Storage, path: str) -> io.BufferedReader:
     """Open an object as a file."""
+    if storage.is_local:
+        name = f"{storage.location}/{_inside(path)}"
+        with typed_errors(name, root=storage.location):
+            return Path(name).open("rb")
     return io.BufferedReader(_Object(storage, path), _READ_AHEAD)
 
 
