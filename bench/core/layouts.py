@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["LAYOUTS", "Layout"]
 
 FILES = 500
+BLOCK_ROWS = 20_000
+"""Rows of a row block."""
 SEED = 20
 LATE_MEAN = 0.05
 """Mean delay of a late row, as a share of the time that the table covers."""
@@ -79,23 +81,27 @@ def _delay(random: np.random.Generator, arrival: np.ndarray, span: float, share:
     arrival[late] += random.exponential(LATE_MEAN * span, late.sum())
 
 
-def _arrived(name: str, keys: np.ndarray, arrival: np.ndarray) -> Layout:
-    """Rows in order of arrival, cut into equal files."""
-    return _of_ints(name, keys[np.argsort(arrival, kind="stable")], _equal_files(len(keys)))
+def _arrived(
+    name: str, keys: np.ndarray, arrival: np.ndarray, unit_rows: int | None = None
+) -> Layout:
+    """Rows in order of arrival, cut into equal files or into row blocks."""
+    units = FILES if unit_rows is None else math.ceil(len(keys) / unit_rows)
+    ordinals = _equal_files(len(keys), units)
+    return _of_ints(name, keys[np.argsort(arrival, kind="stable")], ordinals, units)
 
 
 def _sorted(rows: int, _: Path) -> Layout:
     return _of_ints("sorted", np.arange(rows) // 4, _equal_files(rows))
 
 
-def _late(rows: int, _: Path) -> Layout:
+def _late(name: str, unit_rows: int | None, rows: int, _: Path) -> Layout:
     """Keys in order but for 3 % that come late and 0.2 % that come at any time."""
     random = np.random.default_rng(SEED)
     arrival = np.arange(rows, dtype=np.float64)
     _delay(random, arrival, rows, share=0.03)
     anywhere = random.random(rows) < 0.002
     arrival[anywhere] = random.uniform(0, rows, anywhere.sum())
-    return _arrived("late arrivals", np.arange(rows), arrival)
+    return _arrived(name, np.arange(rows), arrival, unit_rows)
 
 
 def _upserted(rows: int, _: Path) -> Layout:
@@ -113,6 +119,11 @@ def _unique(name: str, unit_count: int, rows: int, _: Path) -> Layout:
     random = np.random.default_rng(SEED)
     keys = random.permutation(rows // 4)
     return _of_ints(name, keys, _random_files(random, len(keys), unit_count), unit_count)
+
+
+def _unique_in_blocks(rows: int, _: Path) -> Layout:
+    keys = np.random.default_rng(SEED).permutation(rows)
+    return _arrived("unique keys, row blocks", keys, np.arange(rows), BLOCK_ROWS)
 
 
 def _scattered(rows: int, _: Path) -> Layout:
@@ -270,11 +281,13 @@ LAYOUTS: Mapping[str, Callable[[int, Path], Layout]] = {
     "lineitem l_orderkey": partial(_lineitem, "l_orderkey"),
     "lineitem l_partkey": partial(_lineitem, "l_partkey"),
     "sorted": _sorted,
-    "late arrivals": _late,
+    "late arrivals": partial(_late, "late arrivals", None),
+    "late arrivals, row blocks": partial(_late, "late arrivals, row blocks", BLOCK_ROWS),
     "upserted 10 %": _upserted,
     "unique keys, 500 files": partial(_unique, "unique keys, 500 files", 500),
     "unique keys, 1,000 files": partial(_unique, "unique keys, 1,000 files", 1_000),
     "unique keys, 20,000 files": partial(_unique, "unique keys, 20,000 files", 20_000),
+    "unique keys, row blocks": _unique_in_blocks,
     "rows in random files": _scattered,
     "random 62-bit keys": _random_ints,
     "UUID text": _uuids,
