@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import lakesieve as ls
@@ -19,10 +20,11 @@ def compared(spark: SparkSession, query: str) -> list[TablePruning]:
         What each scan of the query read.
     """
     ls.disable(spark)
-    expected = sorted(map(repr, spark.sql(query).collect()))
+    expected = Counter(map(repr, spark.sql(query).collect()))
     ls.enable(spark)
-    actual = sorted(map(repr, spark.sql(query).collect()))
-    assert actual == expected, query
+    actual = Counter(map(repr, spark.sql(query).collect()))
+    lost, more = dict(expected - actual), dict(actual - expected)
+    assert (lost, more) == ({}, {}), query
     return ls.last_pruning(spark)
 
 
