@@ -24,7 +24,7 @@ def compared(spark: SparkSession, query: str) -> list[TablePruning]:
     ls.enable(spark)
     actual = Counter(map(repr, spark.sql(query).collect()))
     lost, more = dict(expected - actual), dict(actual - expected)
-    assert (lost, more) == ({}, {}), query
+    assert (lost, more) == ({}, {}), f"{query}: lost {lost}, more {more}"
     return ls.last_pruning(spark)
 
 
