@@ -35,6 +35,7 @@ _SAMPLE = 1_000_000
 
 _KEYS = 1000
 _MERGED = 100
+_WARM_UP = 100
 # settings of tables for which a MERGE writes no data file again
 _MERGE_ON_READ = {
     "iceberg": "'write.merge.mode' = 'merge-on-read'",
@@ -167,10 +168,8 @@ def _measured(
     )
     drawn = random.Random(7)
     some = [key_of(drawn.randrange(rows)) for _ in range(_KEYS)]
-    point = some[0]
-    # Java compiles the short queries better, the more of them have run
-    one = f"= {point}"
-    yield from _queries(root, table, one, what=f"{what}: a point", medians=in_series)
+    one = f"= {some[0]}"
+    yield from _queries(root, table, one, what=f"{what}: a point", medians=_warm_series)
     listed = f"IN ({', '.join(map(str, some))})"
     many = f"{what}: IN of {_KEYS} keys"
     yield from _queries(root, table, listed, what=many, medians=in_turn)
@@ -179,6 +178,14 @@ def _measured(
         keys = (key_of(drawn.randrange(rows)) for _ in count())
         yield _merges(spark, table.name, what, keys)
     table.drop()
+
+
+def _warm_series(actions: Mapping[str, Callable[[], object]]) -> Mapping[str, float]:
+    """Time short queries once Java has compiled them, which takes many of them."""
+    for _ in range(_WARM_UP):
+        for name in ("blocks", "blocks alone"):
+            actions[name]()
+    return in_series(actions)
 
 
 def _queries(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -87,3 +87,12 @@ FORMATS: dict[str, TableFormat] = {
     "parquet": TableFormat(open=_parquet, columns=_parquet_columns),
 }
 """All formats, by the prefix of a path, such as ``delta`` in ``delta:/data/events``."""
+
+
+@lru_cache(maxsize=64)
+def columns_of(name: str, schema: str) -> Columns:
+    """Return the columns of a schema document of a format.
+
+    Every query has the document of its table. With a thousand columns, it takes 10 ms to read.
+    """
+    return FORMATS[name].columns(schema)
