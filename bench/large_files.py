@@ -181,7 +181,7 @@ def _measured(
 
 
 def _warm_series(actions: Mapping[str, Callable[[], object]]) -> Mapping[str, float]:
-    """Time short queries once Java has compiled them, which takes many of them."""
+    """Repeat short queries until Java has compiled their code, and then time them."""
     for _ in range(_WARM_UP):
         for name in ("blocks", "blocks alone"):
             actions[name]()

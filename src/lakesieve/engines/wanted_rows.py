@@ -136,7 +136,7 @@ def read_rows(
 
 
 def _cut(batch: pa.RecordBatch, wanted: WantedRows, start: int) -> list[pa.Table]:
-    """Return the wanted rows of a batch whose first row has the number ``start``."""
+    """Return the wanted rows of a batch. The batch begins at row ``start`` of the file."""
     rows = pa.Table.from_batches([batch])
     ranges = zip((wanted.starts - start).tolist(), (wanted.ends - start).tolist(), strict=True)
     return [rows.slice(at, end - at) for at, end in ranges]

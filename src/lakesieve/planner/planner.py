@@ -16,7 +16,7 @@ from lakesieve.planner.look_up import LookUp
 from lakesieve.planner.requests import DigestsRequest, RequestError, read_request
 from lakesieve.predicate import condition_of
 from lakesieve.store import DIGEST_BYTES, shared_cache
-from lakesieve.tables.formats import FORMATS, columns_of
+from lakesieve.tables.formats import FORMATS, columns_of_document
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -191,7 +191,7 @@ class Planner:
             detail = f"tables of the format {scan.format} are not known"
             return unpruned(scan.id, [Reason(code=ReasonCode.SCAN_UNSUPPORTED, detail=detail)])
         try:
-            columns = columns_of(scan.format, scan.schema)
+            columns = columns_of_document(scan.format, scan.schema)
         except UnsupportedError as error:
             unknown = Reason(code=ReasonCode.SCAN_UNSUPPORTED, detail=error.message)
             return unpruned(scan.id, [unknown])

@@ -90,7 +90,7 @@ FORMATS: dict[str, TableFormat] = {
 
 
 @lru_cache(maxsize=64)
-def columns_of(name: str, schema: str) -> Columns:
+def columns_of_document(name: str, schema: str) -> Columns:
     """Return the columns of a schema document of a format.
 
     Every query has the document of its table. With a thousand columns, it takes 10 ms to read.

@@ -124,8 +124,8 @@ final class WantedParts {
   /**
    * Return the partitions without the parts of files that are not read.
    *
-   * @param keepsEmpty whether a partition stays if no task of it is read, because Spark counts the
-   *     partitions
+   * @param keepsEmpty whether to keep a partition without any task. Spark counts the partitions of
+   *     some scans.
    */
   InputPartition[] of(InputPartition[] partitions, boolean keepsEmpty) {
     if (isEmpty()) return partitions;
