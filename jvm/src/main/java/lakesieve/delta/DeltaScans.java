@@ -33,13 +33,15 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
  *
  * <p>Queries read a PreparedDeltaFileIndex. DELETE, UPDATE and MERGE run queries over a
  * TahoeBatchFileIndex, whose action type names the command. One query finds the files with matches,
- * and another query reads only these files. Before these queries run, Delta records what the
- * command reads, for its conflict checks. A raw read also has a TahoeBatchFileIndex, with its own
- * action type.
+ * and other queries read only these files. A query that keeps all rows of these files has no
+ * condition that could leave any out. Before these queries run, Delta records what the command
+ * reads, for its conflict checks. A raw read also has a TahoeBatchFileIndex, with its own action
+ * type.
  */
 public final class DeltaScans extends ScanAdapter {
-  // MERGE uses "batch", like other queries that Delta runs over some files
-  private static final Set<String> COMMANDS = Set.of("delete", "update", "batch");
+  // MERGE uses "batch", like other queries that Delta runs over some files, and "merge" for the
+  // query that makes deletion vectors
+  private static final Set<String> COMMANDS = Set.of("delete", "update", "batch", "merge");
 
   private final ListedTables tables = new ListedTables();
   // digest secret of the latest answer
@@ -111,15 +113,12 @@ public final class DeltaScans extends ScanAdapter {
     List<AddFile> candidates = whole == null ? files(index) : whole.files().candidates(keep);
     List<AddFile> kept = new ArrayList<>();
     FileRows rows = new FileRows();
-    // a command may rewrite all rows of the files that it reads
-    boolean isWhole = isOfCommand(index);
     int uncovered = 0;
     for (AddFile file : candidates) {
       String path = DeltaFiles.path(root, file.path());
       if (!keep.keeps(path)) continue;
       if (!keep.covers(path)) uncovered++;
       kept.add(file);
-      if (isWhole) continue;
       rows.put(path, file.size(), file.modificationTime(), keep.rows(path), keep.records(path));
     }
     int total = fileCount(leaf);

@@ -99,6 +99,11 @@ public final class FileRows implements Serializable {
     return count < 0 || count > ROWS_OF_A_TASK;
   }
 
+  /** Return true if any of these files is in a local file system. */
+  public boolean anyIsLocal() {
+    return files.keySet().stream().anyMatch(path -> path.startsWith("file:"));
+  }
+
   /** Return the number of rows to read of these files; -1 where it is not known. */
   public long count() {
     return sum(Rows::count);

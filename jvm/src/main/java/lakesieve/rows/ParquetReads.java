@@ -84,6 +84,7 @@ public final class ParquetReads implements Serializable {
     var reader =
         RestrictedReader.of(
             conf,
+            rows,
             given ->
                 new ParquetFileFormat()
                     .buildReaderWithPartitionValues(

@@ -44,7 +44,7 @@ public final class RowRangeFormat extends ParquetFormatInFront {
       SparkSession spark, Configuration configuration, Readers readers) {
     Configuration copy = new Configuration(configuration);
     Function1<PartitionedFile, Iterator<InternalRow>> whole = readers.make(true, configuration);
-    var restricted = RestrictedReader.of(copy, given -> readers.make(false, given));
+    var restricted = RestrictedReader.of(copy, rows, given -> readers.make(false, given));
     if (restricted == null) return whole;
     var context = JavaSparkContext.fromSparkContext(spark.sparkContext());
     return new RowRangeReader(whole, restricted, context.broadcast(rows));
