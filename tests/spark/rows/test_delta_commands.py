@@ -119,5 +119,6 @@ def test_commands(
             assert len(read) >= searches, (name, scans)
             for rows, total in read[:searches]:
                 assert rows is not None, (name, scans)
+                assert total is not None
                 assert rows < total / 2, (name, scans)
         ls.open_index(twins[1].name, "id", spark=spark).refresh()
