@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import subprocess
 from contextlib import contextmanager
@@ -37,6 +38,9 @@ def connect_session(port: int | str) -> Any:
     """Start a session of Spark Connect, which is not freed before the process ends."""
     session = ConnectSession(f"sc://127.0.0.1:{port}")
     _CONNECTED.append(session)
+    # from Spark 4.1 on, a client calls its server when Python ends, and tries again for ten minutes
+    if cleanup := getattr(session.client, "_cleanup_ml_cache", None):
+        atexit.unregister(cleanup)
     return session
 
 
