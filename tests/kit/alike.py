@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from tests.interpreted import INTERPRETED
+from tests.kit.reports import internal_errors
 
 import lakesieve as ls
 
@@ -72,8 +73,7 @@ def check_queries(
             ls.disable(spark)
         if actual != sorted(_true_rows(spark, queries, hashed, summed=summed), key=repr):
             assert actual == _rows(spark, query), query
-    odd = [str(r) for p in pruned for r in p.reasons if r.code == "internal-error"]
-    assert odd == [], query
+    assert internal_errors(pruned) == [], query
     return sum(p.files_total for p in pruned), sum(p.files_read for p in pruned)
 
 

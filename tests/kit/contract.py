@@ -13,6 +13,7 @@ import pytest
 from tests.depth import depth
 from tests.kit.alike import check_queries, views_of
 from tests.kit.generated import FILES, KEYS, ROWS, predicate, rows_of
+from tests.kit.reports import internal_errors
 
 import lakesieve as ls
 from lakesieve.errors import LakesieveError
@@ -70,8 +71,7 @@ class TableContract:
         finally:
             ls.disable(spark)
         assert actual == expected, query
-        odd = [str(r) for p in pruned for r in p.reasons if r.code == "internal-error"]
-        assert odd == [], query
+        assert internal_errors(pruned) == [], query
         return sum(p.files_total for p in pruned), sum(p.files_read for p in pruned)
 
     def check_generated(

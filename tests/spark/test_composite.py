@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.depth import depth
+from tests.kit.reports import internal_errors
 
 import lakesieve as ls
 from lakesieve.errors import ErrorKind, InvalidInputError
@@ -145,7 +146,7 @@ def test_same_answers_with_and_without_skipping(
         pruned = ls.last_pruning(spark)
 
         assert actual == expected, query
-        assert [r for p in pruned for r in p.reasons if r.code == "internal-error"] == []
+        assert internal_errors(pruned) == []
         total += sum(p.files_total for p in pruned)
         read += sum(p.files_read for p in pruned)
     ls.disable(spark)

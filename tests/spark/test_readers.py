@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.kit.reports import internal_errors
 
 import lakesieve as ls
 from lakesieve.engines.table_rows import rows_of
@@ -43,7 +44,7 @@ def _alike(spark: SparkSession, rows: Callable[[], DataFrame]) -> tuple[int, int
     pruned = ls.last_pruning(spark)
     ls.disable(spark)
     assert actual == expected
-    assert "internal-error" not in {str(r.code) for p in pruned for r in p.reasons}
+    assert internal_errors(pruned) == []
     return len(actual), sum(scan.files_read for scan in pruned)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.depth import depth
+from tests.kit.reports import internal_errors
 from tests.spark.commands.kit import KINDS, Model, SqlTable
 from tests.spark.mixed_indexes import mixed_indexes
 
@@ -85,7 +86,7 @@ def test_the_table_is_what_the_model_says(
             else:
                 run(getattr(model, chosen)())
             pruned = ls.last_pruning(spark)
-            assert [r for p in pruned for r in p.reasons if r.code == "internal-error"] == [], log
+            assert internal_errors(pruned) == [], log
             if chosen in {"delete", "update"}:
                 total += sum(p.files_total for p in pruned)
                 read += sum(p.files_read for p in pruned)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.kit.generated import COLUMNS, predicate, rows_of
+from tests.kit.reports import internal_errors
 from tests.spark.commands.kit import KINDS, SqlTable
 from tests.spark.mixed_indexes import mixed_indexes
 
@@ -73,5 +74,5 @@ def test_twins_stay_equal(spark: SparkSession, twins: tuple[SqlTable, SqlTable])
         read += sum(p.files_read for p in pruned)
 
         assert rows[0] == rows[1], (change, condition)
-        assert [r for p in pruned for r in p.reasons if r.code == "internal-error"] == []
+        assert internal_errors(pruned) == []
     assert read < total

@@ -14,6 +14,7 @@ from urllib.parse import unquote
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
+from tests.kit.reports import internal_errors
 from tests.spark.foreign.values import (
     Field,
     arrow_rows,
@@ -273,8 +274,7 @@ class Story:
         found = sorted(repr(tuple(row)) for row in actual)
         lost, more = _beyond(expected, found), _beyond(found, expected if truth is None else truth)
         assert (lost, more) == ([], []), f"{said}: lost {lost[:5]}, more {more[:5]}"
-        odd = [str(r) for p in pruned for r in p.reasons if r.code == "internal-error"]
-        assert odd == [], said
+        assert internal_errors(pruned) == [], said
         if sum(p.files_read for p in pruned) < sum(p.files_total for p in pruned):
             self.tally.skipping += 1
         if route.name is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.depth import depth
+from tests.kit.reports import internal_errors
 from tests.spark.commands.kit import Model
 from tests.spark.foreign.hudi import HudiStory
 from tests.spark.hudi.driver import DRIVERS
@@ -75,8 +76,7 @@ def test_the_table_is_what_the_model_says(spark: SparkSession, table: HudiDriver
             # statistics of Hudi's own leave out files for a prefix: see tests/spark/foreign/hudi.py
             spark.conf.set(OWN_SKIPPING, str("LIKE" not in log[-1]).lower())
             spark.sql(log[-1])
-            reasons = [r for p in ls.last_pruning(spark) for r in p.reasons]
-            assert [r for r in reasons if r.code == "internal-error"] == []
+            assert internal_errors(ls.last_pruning(spark)) == []
         columns = ("id", "k", "s", "v")
         rows = sorted(tuple(row) for row in table.frame().select(*columns).collect())
         assert rows == model.content(), "\n".join(log)

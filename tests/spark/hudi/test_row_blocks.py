@@ -9,6 +9,7 @@ import pytest
 from tests.depth import depth
 from tests.spark.hudi.driver import DRIVERS, HudiDriver
 from tests.spark.rows.compared import compared
+from tests.spark.rows.reader_settings import VECTORIZED
 
 import lakesieve as ls
 
@@ -73,7 +74,7 @@ def test_drawn_queries(spark: SparkSession, table: HudiDriver, seed: int) -> Non
     try:
         for number in range(8):
             vectorized = drawn.choice(list(READERS.values()))
-            spark.conf.set("spark.sql.parquet.enableVectorizedReader", vectorized)
+            spark.conf.set(VECTORIZED, vectorized)
             wanted = ", ".join(drawn.sample(["id", *COLUMNS], drawn.randint(1, len(COLUMNS))))
             first = _condition(drawn) if number else f"id = {drawn.randrange(0, ROWS, 3)}"
             second = _condition(drawn)
@@ -83,7 +84,7 @@ def test_drawn_queries(spark: SparkSession, table: HudiDriver, seed: int) -> Non
             pruned = compared(spark, f"SELECT {wanted} FROM {source} WHERE {joined}")
             restricted += any(scan.rows_read != scan.rows_total for scan in pruned)
     finally:
-        spark.conf.unset("spark.sql.parquet.enableVectorizedReader")
+        spark.conf.unset(VECTORIZED)
     assert restricted
 
 
@@ -108,12 +109,12 @@ def test_rows_that_are_read(spark: SparkSession, table: HudiDriver, reader: str)
     """The vectorized reader decodes the wanted pages only; the other one whole row groups."""
     ls.create_index(table.name, "id", spark=spark, rows_per_block=50)
     ls.enable(spark)
-    spark.conf.set("spark.sql.parquet.enableVectorizedReader", READERS[reader])
+    spark.conf.set(VECTORIZED, READERS[reader])
     try:
         query = spark.sql(f"SELECT * FROM {table.entry} WHERE id = 777")
         assert [row.id for row in query.collect()] == [777]
     finally:
-        spark.conf.unset("spark.sql.parquet.enableVectorizedReader")
+        spark.conf.unset(VECTORIZED)
 
     (scan,) = ls.last_pruning(spark)
     assert scan.rows_read == 50

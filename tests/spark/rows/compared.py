@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from tests.kit.reports import internal_errors
+
 import lakesieve as ls
 
 if TYPE_CHECKING:
@@ -25,7 +27,9 @@ def compared(spark: SparkSession, query: str) -> list[TablePruning]:
     actual = Counter(map(repr, spark.sql(query).collect()))
     lost, more = dict(expected - actual), dict(actual - expected)
     assert (lost, more) == ({}, {}), f"{query}: lost {lost}, more {more}"
-    return ls.last_pruning(spark)
+    scans = ls.last_pruning(spark)
+    assert internal_errors(scans) == [], query
+    return scans
 
 
 def read_by(spark: SparkSession, query: str) -> tuple[int, int, set[str]]:

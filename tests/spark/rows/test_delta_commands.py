@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.depth import depth
+from tests.kit.reports import internal_errors
 from tests.spark.commands.kit import SqlTable
+from tests.spark.rows.reader_settings import SMALL_PAGES, VECTORIZED
 
 import lakesieve as ls
 
@@ -18,8 +20,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROWS, FILES, BLOCK = 1_000, 3, 50
-PAGES = {"parquet.page.row.count.limit": str(BLOCK), "parquet.block.size": "20000"}
-VECTORIZED = "spark.sql.parquet.enableVectorizedReader"
 TRACKED = ", 'delta.enableRowTracking'='true', 'delta.enableChangeDataFeed'='true'"
 SOURCE = "(SELECT id AS key, 'new' AS text FROM range(5, 3505, 700)) ON id = key"
 COMMANDS = {
@@ -40,7 +40,7 @@ COMMANDS = {
     ),
 }
 CHOSEN = depth("DELTA_COMMANDS", test=3, soak=len(COMMANDS))
-# scans that read only the rows that match; the next scan rewrites the files
+# how many queries of a command search rows; a further query writes the files again
 SEARCHES = {
     ("delete", "delta_vectors"): 1,
     ("update", "delta_vectors"): 2,
@@ -60,27 +60,26 @@ def kind(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def twins(spark: SparkSession, tmp_path: Path, kind: str) -> Iterator[tuple[SqlTable, SqlTable]]:
     """Two tables with the same files. The second one has an index of row blocks."""
-    for name, value in PAGES.items():
+    for name, value in SMALL_PAGES.items():
         spark.conf.set(name, value)
     made = []
     for number in range(2):
         table = SqlTable(spark, kind, f"searched{number}", tmp_path)
         table.create("id BIGINT, word STRING", TRACKED)
-        spark.range(ROWS * FILES, numPartitions=FILES).selectExpr("id", "concat('word ', id)").toDF(
-            "id", "word"
-        ).writeTo(table.name).append()
+        rows = spark.range(ROWS * FILES, numPartitions=FILES)
+        rows.selectExpr("id", "concat('word ', id) AS word").writeTo(table.name).append()
         made.append(table)
     ls.create_index(made[1].name, "id", spark=spark, rows_per_block=BLOCK)
     yield made[0], made[1]
     ls.disable(spark)
-    for name in (*PAGES, VECTORIZED):
+    for name in (*SMALL_PAGES, VECTORIZED):
         spark.conf.unset(name)
     for table in made:
         table.drop()
 
 
 def _content(table: SqlTable) -> list[str]:
-    """The rows with the ids by which Delta tracks them, and the changes of the last command."""
+    """The rows, their row ids, and the change data of the last command."""
     rows = table.spark.sql(f"SELECT *, _metadata.row_id FROM {table.name}").collect()
     changes = table.spark.sql(
         f"SELECT id, word, _change_type FROM table_changes('{table.name}', {table.version()})"
@@ -89,7 +88,7 @@ def _content(table: SqlTable) -> list[str]:
 
 
 def _counts(table: SqlTable) -> dict[str, str]:
-    """What the log says of the rows that the last command changed."""
+    """How many rows the last command changed, as the log says."""
     (last,) = table.spark.sql(f"DESCRIBE HISTORY {table.name} LIMIT 1").collect()
     names = ("Rows", "DeletionVectors")
     return {k: v for k, v in last.operationMetrics.items() if any(name in k for name in names)}
@@ -101,7 +100,7 @@ def _counts(table: SqlTable) -> dict[str, str]:
 def test_commands(
     spark: SparkSession, twins: tuple[SqlTable, SqlTable], kind: str, vectorized: str
 ) -> None:
-    """Rows, tracked ids, changes and metrics are those of the commands without skipping."""
+    """A command with skipping changes the same rows as without it, and Delta logs the same."""
     spark.conf.set(VECTORIZED, vectorized)
     for name, command in islice(COMMANDS.items(), CHOSEN):
         found = []
@@ -113,7 +112,7 @@ def test_commands(
             found.append((_content(table), _counts(table)))
 
         assert found[0] == found[1], name
-        assert [r for scan in scans for r in scan.reasons if r.code == "internal-error"] == []
+        assert internal_errors(scans) == []
         if searches := SEARCHES.get((name, kind)):
             read = [(scan.rows_read, scan.rows_total) for scan in scans]
             assert len(read) >= searches, (name, scans)

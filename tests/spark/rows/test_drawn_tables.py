@@ -12,6 +12,7 @@ from tests.spark.drivers import DRIVERS
 from tests.spark.rows.compared import compared
 from tests.spark.rows.drawn_tables import FEATURES, STEPS, draw_table
 from tests.spark.rows.made_tables import make
+from tests.spark.rows.reader_settings import VECTORIZED
 
 import lakesieve as ls
 
@@ -27,7 +28,6 @@ TABLES = depth("TABLES", test=len(FORMATS), soak=200)
 # 1,000 cases in a soak
 QUERIES = 5
 LOG = logging.getLogger(__name__)
-VECTORIZED = "spark.sql.parquet.enableVectorizedReader"
 # Iceberg's cache ignores equality deletes once their column has a wider type
 _ICEBERG_CACHE = "spark.sql.iceberg.executor-cache.enabled"
 

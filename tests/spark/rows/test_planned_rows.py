@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.spark.rows.reader_settings import SMALL_PAGES, VECTORIZED
 from tests.spark.rows.restriction import END
 from tests.spark.rows.row_planner import RowPlanner
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-PAGES = {"parquet.page.row.count.limit": "50", "parquet.block.size": "20000"}
 ROWS = 1_000
 
 
@@ -25,7 +25,7 @@ def session(spark: SparkSession) -> SparkSession:
     """A session of this module's own."""
     session = spark.newSession()
     session.conf.set("spark.sql.codegen.wholeStage", "true")
-    for name, value in PAGES.items():
+    for name, value in SMALL_PAGES.items():
         session.conf.set(name, value)
     return session
 
@@ -59,7 +59,7 @@ def write(session: SparkSession, files: int) -> DataFrame:
 
 def test_parquet(session: SparkSession, planner: RowPlanner, tmp_path: Path) -> None:
     """Some rows of one file, all rows of another one, and nothing of a third one are read."""
-    write(session, 3).write.options(**PAGES).parquet(str(tmp_path / "t"))
+    write(session, 3).write.options(**SMALL_PAGES).parquet(str(tmp_path / "t"))
     frame = session.read.parquet(str(tmp_path / "t"))
     files = parquet_files(session, frame)
     planner.choose(files, {files[0]: [(100, 130), (990, 1000)], files[1]: None})
@@ -78,9 +78,8 @@ def test_no_thread_for_each_page(
     session: SparkSession, planner: RowPlanner, tmp_path: Path
 ) -> None:
     """The pages of a local file are read one after the other, not each in a thread of its own."""
-    session.conf.set("parquet.block.size", str(1 << 24))
-    write(session, 20).coalesce(1).write.parquet(str(tmp_path / "t"))
-    session.conf.set("parquet.block.size", PAGES["parquet.block.size"])
+    one_row_group = SMALL_PAGES | {"parquet.block.size": str(1 << 24)}
+    write(session, 20).coalesce(1).write.options(**one_row_group).parquet(str(tmp_path / "t"))
     frame = session.read.parquet(str(tmp_path / "t"))
     (file,) = parquet_files(session, frame)
     every_other_page = [(start, start + 50) for start in range(0, 20 * ROWS, 100)]
@@ -99,7 +98,7 @@ def test_a_rewritten_file_is_read_whole(
     session: SparkSession, planner: RowPlanner, tmp_path: Path
 ) -> None:
     """A file that was replaced since it was listed has no known rows."""
-    write(session, 1).write.options(**PAGES).parquet(str(tmp_path / "t"))
+    write(session, 1).write.options(**SMALL_PAGES).parquet(str(tmp_path / "t"))
     frame = session.read.parquet(str(tmp_path / "t"))
     files = parquet_files(session, frame)
     planner.choose(files, {files[0]: [(0, 10)]})
@@ -119,7 +118,7 @@ def test_a_rewritten_file_is_read_whole(
 
 def test_disabled(session: SparkSession, planner: RowPlanner, tmp_path: Path) -> None:
     """Without the rule, all rows are read, also by a plan that was made with it."""
-    write(session, 1).write.options(**PAGES).parquet(str(tmp_path / "t"))
+    write(session, 1).write.options(**SMALL_PAGES).parquet(str(tmp_path / "t"))
     frame = session.read.parquet(str(tmp_path / "t"))
     files = parquet_files(session, frame)
     planner.choose(files, {files[0]: [(0, 10)]})
@@ -149,7 +148,7 @@ def test_delta_with_deletion_vectors(
     )
     planner.remove()
     session.sql(f"DELETE FROM {table} WHERE id % 10 = 3 AND id < 1500")
-    session.conf.set("spark.sql.parquet.enableVectorizedReader", vectorized)
+    session.conf.set(VECTORIZED, vectorized)
     places = session.sql(f"SELECT id, _metadata.file_path f, _metadata.row_index i FROM {table}")
     by_file: dict[str, dict[int, int]] = {}
     for row in places.collect():
@@ -182,7 +181,7 @@ def test_delta_with_deletion_vectors(
     counted = session.sql(f"SELECT id FROM {table} WHERE id >= 0").collect()
     assert {row.id for row in counted} == {i for rows in by_file.values() for i in rows.values()}
     session.conf.unset("spark.databricks.delta.deletionVectors.useMetadataRowIndex")
-    session.conf.unset("spark.sql.parquet.enableVectorizedReader")
+    session.conf.unset(VECTORIZED)
     # a command too looks for its rows where an index says that they are
     session.sql(f"UPDATE {table} SET word = 'changed' WHERE id >= 0")
     planner.remove()

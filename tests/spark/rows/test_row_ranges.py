@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import functions as F
 from tests.depth import depth
 from tests.spark.rows.file_kinds import PAGED, ROWS, UNPAGED, row_groups, write_kinds
+from tests.spark.rows.reader_settings import VECTORIZED
 from tests.spark.rows.restriction import END, install, restricted
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 READERS = {
     "vectorized": {},
     "nested rows": {"spark.sql.parquet.enableNestedColumnVectorizedReader": "false"},
-    "rows": {"spark.sql.parquet.enableVectorizedReader": "false"},
+    "rows": {VECTORIZED: "false"},
 }
 
 
