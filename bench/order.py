@@ -18,26 +18,35 @@ __all__ = ["FILES", "ROWS", "run"]
 
 ROWS, FILES = 20_000_000, 1000
 KINDS = ("iceberg", "delta")
-# random keys, texts longer than the bounds that formats keep, a hundred keys in every file, and
-# tenants whose rows are in every file, at random times
+# Events come up to eleven days late, so the times of a file overlap those of two hundred others.
+# The values of the other columns are in every file: random keys, texts longer than the bounds that
+# formats keep, a hundred shops, and a thousand tenants.
+_STEP, _LATE = 500, 1_000_000_000  # milliseconds
 _COLUMNS = (
     "xxhash64(id) AS k",
     "pmod(xxhash64(id, 2), 1000) AS tenant",
-    "timestamp_millis(1700000000000 + pmod(xxhash64(id, 3), 10000000000)) AS time",
+    f"timestamp_millis(1700000000000 + id * {_STEP} - pmod(xxhash64(id, 3), {_LATE})) AS time",
+    "xxhash64(id, 4) AS score",
     "sha2(CAST(id AS STRING), 256) AS word",
     "concat('shop ', pmod(xxhash64(id, 1), 100)) AS shop",
     "md5(CAST(id AS STRING)) AS payload",
 )
-_QUERIES = {
-    "top 100": ("SELECT k, payload FROM {t} ORDER BY k DESC LIMIT 100", 10),
+_INDEXES = [["time"], ["k"], ["word"], ["shop"], ["tenant", "time"], ["tenant", "score"]]
+_OF_TENANT = "SELECT {key}, payload FROM {{t}} WHERE tenant = 5 ORDER BY {key} DESC LIMIT 100"
+_QUERIES: dict[str, tuple[str, float | None]] = {
+    "top 100 of times": ("SELECT time, payload FROM {t} ORDER BY time DESC LIMIT 100", 10),
+    "top 100 of random keys": ("SELECT k, payload FROM {t} ORDER BY k DESC LIMIT 100", None),
     "max of texts": ("SELECT max(word) FROM {t}", 20),
-    "top 100 of a tenant": (
-        "SELECT time, payload FROM {t} WHERE tenant = 5 ORDER BY time DESC LIMIT 100",
-        10,
-    ),
-    "count of distinct shops": ("SELECT count(DISTINCT shop) FROM {t}", 20),
+    "top 100 times of a tenant": (_OF_TENANT.format(key="time"), 10),
+    "top 100 random keys of a tenant": (_OF_TENANT.format(key="score"), None),
+    "count of distinct shops": ("SELECT count(DISTINCT shop) FROM {t}", None),
     "latest time of a tenant": ("SELECT max(time) FROM {t} WHERE tenant = 5", 10),
 }
+"""The queries, each with how many times faster an index has to make it.
+
+The 100 first of random keys lie in some 95 of 1,000 files, so leaving out files cannot make these
+queries ten times faster. Their floor is measured.
+"""
 
 
 def run(
@@ -55,12 +64,12 @@ def run(
         spark.sql(f"CREATE DATABASE IF NOT EXISTS {database}")
         table = _Table(spark, kind, f"{database}.ordered", f"{database}.floor", rows // files)
         table.write(table.name, files)
-        keys = [["k"], ["word"], ["shop"], ["tenant", "time"]]
-        indexes = ls.create_indexes(table.name, keys, spark=spark)
+        indexes = ls.create_indexes(table.name, _INDEXES, spark=spark)
+        of_shops = indexes[_INDEXES.index(["shop"])]
         try:
             for name, (text, at_least) in _QUERIES.items():
                 yield from table.queried(f"{kind}, {name}", text, at_least)
-            yield _counted(spark, kind, table.name, indexes[2])
+            yield _counted(spark, kind, table.name, of_shops)
         finally:
             ls.disable(spark)
             for made in (table.name, table.floor):
@@ -86,7 +95,7 @@ class _Table:
             writer = writer.tableProperty("write.distribution-mode", "none")
         writer.create()
 
-    def queried(self, name: str, text: str, at_least: float) -> Iterator[Measured]:
+    def queried(self, name: str, text: str, at_least: float | None) -> Iterator[Measured]:
         """Time a query with skipping off, on, and of the floor."""
         spark = self.spark
 
@@ -105,8 +114,11 @@ class _Table:
         if off() != on():
             raise AssertionError(f"{name}: the answers differ")
         (scan,) = ls.last_pruning(spark)
-        self.write(self.floor, scan.files_read)
-        times = in_turn({"off": off, "on": on, "floor": floor})
+        ways = {"off": off, "on": on}
+        if scan.files_read:
+            self.write(self.floor, scan.files_read)
+            ways["floor"] = floor
+        times = in_turn(ways)
         details = {way: f"{1e3 * took:.0f} ms" for way, took in times.items()} | {
             "files": f"{scan.files_total} -> {scan.files_read}"
         }
@@ -117,13 +129,13 @@ class _Table:
             at_least=at_least,
             details=details,
         )
-        yield Measured(
-            name=f"{name}, against a table of as many files as were read",
-            value=times["on"] / times["floor"],
-            unit="x",
-            at_most=1.25,
-            details=details,
-        )
+        if scan.files_read:
+            yield Measured(
+                name=f"{name}, against a table of as many files as were read",
+                value=times["on"] / times["floor"],
+                unit="x",
+                details=details,
+            )
 
 
 def _counted(spark: SparkSession, kind: str, table: str, index: ls.SparkIndex) -> Measured:

@@ -103,16 +103,37 @@ def _orders(drawn: random.Random, name: str) -> list[dict[str, Any]]:
     ]
 
 
+def _ranked(order: dict[str, Any], found: Iterable[tuple[str, Row]]) -> list[tuple[str, Row]]:
+    """Return rows with their files in an order."""
+    (name,) = order["col"]
+    rows_found = list(found)
+    nulls = [(path, row) for path, row in rows_found if row[name] is None]
+    others = [(path, row) for path, row in rows_found if row[name] is not None]
+    others.sort(key=lambda pair: order_of(pair[1][name]), reverse=order["descending"])
+    return [*nulls, *others] if order["nulls_first"] else [*others, *nulls]
+
+
 def _first(order: dict[str, Any], found: Iterable[tuple[str, Row]]) -> set[str]:
     """Return the files of the first rows of an order, ties with the last of them included."""
     (name,) = order["col"]
-    values = [(path, row[name]) for path, row in found]
-    nulls = [(path, None) for path, value in values if value is None]
-    others = [(path, order_of(value)) for path, value in values if value is not None]
-    others.sort(key=lambda pair: pair[1], reverse=order["descending"])
-    ranked = [*nulls, *others] if order["nulls_first"] else [*others, *nulls]
-    last = [value for _, value in ranked[: order["limit"]]]
-    return {path for path, value in ranked if value in last}
+
+    def place(row: Row) -> Any:
+        return None if row[name] is None else order_of(row[name])
+
+    ranked = _ranked(order, found)
+    last = [place(row) for _, row in ranked[: order["limit"]]]
+    return {path for path, row in ranked if place(row) in last}
+
+
+def _check_bound(
+    order: dict[str, Any], bound: dict[str, Any] | None, found: Iterable[tuple[str, Row]]
+) -> None:
+    """Insist that the first rows that are not null lie within a bound."""
+    if bound is None:
+        return
+    within = {"op": ">=" if order["descending"] else "<", "col": order["col"], **bound}
+    for _, row in _ranked(order, found)[: order["limit"]]:
+        assert row[order["col"][0]] is None or truth(within, row) is True, (order, bound, row)
 
 
 def test_files_of_the_first_rows_are_kept(table: TableReader) -> None:
@@ -122,7 +143,7 @@ def test_files_of_the_first_rows_are_kept(table: TableReader) -> None:
     held = rows_by_file(table)
     paths = list(held)
     every = [row for rows_of_file in held.values() for row in rows_of_file]
-    used = fewer = 0
+    used = fewer = bounds = 0
     for number in range(ORDERS):
         index = drawn.choice(INDEXES)
         at = drawn.randrange(len(index))
@@ -143,11 +164,48 @@ def test_files_of_the_first_rows_are_kept(table: TableReader) -> None:
 
         for order in orders:
             assert _first(order, matching) <= kept, (number, condition, order)
+        known = engine.scan(first, set(paths) - incomplete).get("first_rows", [])
+        for order, one in zip(orders, known, strict=bool(known)):
+            _check_bound(order, one["bound"], matching)
+            bounds += one["bound"] is not None
         without = engine.kept(scan, paths)
         assert kept <= without
         used += 1
         fewer += len(kept) < len(without)
     assert fewer > used / 10
+    assert bounds > used / 10
+
+
+def test_first_values_are_those_of_the_rows(table: TableReader) -> None:
+    """What is told as highest or lowest value is that of the files that the engine reads whole."""
+    drawn = random.Random("first values")
+    engine = Engine(Planner().answer)
+    held = rows_by_file(table)
+    indexes, _ = without_engine().indexes(table, None)
+    alone = {
+        one.definition.columns[0].name: one for one in indexes if len(one.definition.columns) == 1
+    }
+    known = 0
+    for name, index in alone.items():
+        covered = set(index.paths().to_pylist())
+        for descending in (True, False):
+            chosen = sorted(covered & set(drawn.sample(sorted(held), drawn.choice([3, FILES]))))
+            order = {"col": [name], "descending": descending, "nulls_first": False, "limit": 1}
+            scan = scan_of(table, {"op": "and", "args": []})
+            scan |= {"first_rows": {"orders": [order], "filtered": False}}
+
+            (first,) = engine.scan(scan, set(held) & set(chosen)).get(
+                "first_rows", [{"value": None}]
+            )
+
+            values = [row[name] for path in chosen for row in held[path] if row[name] is not None]
+            if first["value"] is not None:
+                value = (max if descending else min)(values, key=order_of)
+                assert {"op": "=", "col": [name], **first["value"]} == compared_with(
+                    "=", name, value
+                )
+                known += 1
+    assert known > len(alone)
 
 
 def test_files_of_the_first_rows_are_found(table: TableReader) -> None:

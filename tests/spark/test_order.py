@@ -203,6 +203,40 @@ def test_files_are_skipped(spark: SparkSession, ordered: OpenDriver) -> None:
     ls.disable(spark)
 
 
+@pytest.mark.parametrize("name", FORMATS)
+def test_the_index_has_the_answer(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    """If the index knows every row, ``max`` and ``min`` read no data file."""
+    driver = DRIVERS[name](spark, tmp_path / "t", f"answered_{name}")
+    # longer than what formats keep of a text in their statistics
+    texts = "SELECT id, concat(repeat('é', 100), id * 7919 % 5003) AS word FROM range({})"
+    rows = spark.sql(texts.format("0, 1000, 1, 5"))
+    driver.create(rows)
+    driver.append(rows)
+    ls.create_index(driver.name, "word", spark=spark)
+
+    def is_from_index() -> bool:
+        text = f"SELECT length(max(word)) + 1, max(word), min(word) FROM {driver.relation()}"
+        ls.disable(spark)
+        expected = spark.sql(text).first()
+        ls.enable(spark)
+        assert spark.sql(text).first() == expected
+        (scan,) = ls.last_pruning(spark)
+        codes = {reason.code for reason in scan.reasons}
+        assert (ReasonCode.FROM_INDEX in codes) == (scan.files_read == 0)
+        assert ReasonCode.INTERNAL_ERROR not in codes
+        return ReasonCode.FROM_INDEX in codes
+
+    assert is_from_index()
+    driver.append(spark.sql(texts.format("1000, 1010, 1, 1")))
+    assert not is_from_index()
+    ls.refresh_indexes(driver.name, spark=spark)
+    assert is_from_index()
+    if driver.versions():
+        driver.delete("id % 100 = 7")
+        assert not is_from_index()
+    ls.disable(spark)
+
+
 def test_other_orders_of_one_table_stay_apart(spark: SparkSession) -> None:
     """Both ends of a table in one query are two scans, although Spark runs equal scans once."""
     spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.ends")

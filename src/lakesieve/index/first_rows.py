@@ -21,10 +21,10 @@ import pyarrow.compute as pc
 from lakesieve.errors import UnsupportedError
 from lakesieve.index.definition import key_columns
 from lakesieve.index.key_filters import component_intervals
-from lakesieve.index.ordered_keys import has_row_deletes
+from lakesieve.index.ordered_keys import OrderedKeys, has_row_deletes
 from lakesieve.index.reasons import READ_FAILURES, Reason, ReasonCode, broken_index
 from lakesieve.index.scan_decision import usable_indexes
-from lakesieve.predicate import ColumnRanges, Ranges
+from lakesieve.predicate import ColumnRanges, Ranges, written_value
 from lakesieve.sieve import (
     HIGHEST,
     VALUES,
@@ -269,6 +269,40 @@ def values_of_first_rows(
         return None, order_not_used(order, "too few rows are known for certain")
     reason = Reason(code=ReasonCode.FIRST_ROWS, detail=str(order))
     return ColumnRanges(field_id=ordered.column.field_id, ranges=ranges), reason
+
+
+def first_value(
+    order: RowOrder, ordered: OrderedIndex, chosen: np.ndarray
+) -> dict[str, Any] | None:
+    """Return the first value of an order that is not null, if the index surely knows it.
+
+    Args:
+        order: The order. No condition holds for its rows.
+        ordered: The index that has this order.
+        chosen: Which files of the index are read, each once.
+
+    Returns:
+        The value as the protocol writes it. ``None`` if it is not known, or if there is no value.
+    """
+    column = ordered.column
+    if ordered.stem is not None:
+        return None
+    try:
+        keys = OrderedKeys(ordered.index, chosen).from_end(1, descending=order.descending)
+    except READ_FAILURES:
+        # the files of the first rows are read, with a reason
+        return None
+    return written_value(column.kind, column.scale, keys[0]) if keys else None
+
+
+def bound_of(order: RowOrder, ordered: OrderedIndex, values: Ranges) -> dict[str, Any] | None:
+    """Return the bound of the values that the first rows can have, as the protocol writes it."""
+    if len(values.intervals) != 1:
+        return None
+    low, end = values.intervals[0]
+    code = low if order.descending else end
+    column = ordered.column
+    return None if code is None else written_value(column.kind, column.scale, code)
 
 
 def order_not_used(order: RowOrder, why: str) -> Reason:

@@ -7,7 +7,7 @@ of an index it reads whole.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,20 @@ if TYPE_CHECKING:
 _WITHOUT_CONDITION = {ReasonCode.NO_USABLE_PREDICATE, ReasonCode.NOT_SELECTIVE}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstValues:
+    """What an index surely knows of the values of the first rows of an order.
+
+    Args:
+        value: The first value that is not null, as the protocol writes it, or ``None``.
+        bound: The first rows with a value have at least this value if the order is descending, and
+            a lower value if it is ascending. ``None`` if there is no bound.
+    """
+
+    value: dict[str, Any] | None
+    bound: dict[str, Any] | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class NeededRows:
     """What an engine has to tell, or the rows of a scan that are enough for its query.
@@ -33,6 +47,7 @@ class NeededRows:
         asks: The indexes of which the engine has to tell which data files it reads whole. Then
             nothing else is known yet.
         row_filter: A filter that accepts every row that is needed.
+        first: For each order, what is known of the values of its first rows.
         index: The index whose rows are enough, if there is one.
         candidates: The data files and rows of this index that are enough.
         reasons: Coded reasons.
@@ -40,6 +55,7 @@ class NeededRows:
 
     asks: tuple[OpenedIndex, ...] = ()
     row_filter: RowFilter | None = None
+    first: tuple[FirstValues, ...] = ()
     index: OpenedIndex | None = None
     candidates: Candidates | None = None
     reasons: tuple[Reason, ...] = ()

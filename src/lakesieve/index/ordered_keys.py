@@ -20,8 +20,6 @@ from lakesieve.tables.contract import KnowsRowDeletes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pyarrow as pa
-
     from lakesieve.format import SegmentEntry
     from lakesieve.index.opened import OpenedIndex
     from lakesieve.tables import TableReader, TableVersion
@@ -33,19 +31,16 @@ def has_row_deletes(table: TableReader, version: TableVersion) -> bool:
 
 
 class OrderedKeys:
-    """The keys of a version of a table, in the order of an index.
+    """The keys of some data files, in the order of an index.
 
     Args:
         index: An index of one column.
-        live: Paths of the version's data files, all of which the index covers.
-        table: Name of the table, for errors.
+        files: Which files of the index they are.
     """
 
-    def __init__(self, index: OpenedIndex, live: pa.ChunkedArray, table: str) -> None:
+    def __init__(self, index: OpenedIndex, files: np.ndarray) -> None:
         self._index = index
-        self._table = table
-        # all places where a file is listed, should several deltas cover it
-        self._live = index.units_of_files(pc.is_in(index.paths(), value_set=live).to_numpy())
+        self._live = index.units_of_files(files)
         # segments of dropped files are never read
         self._segments = [
             entry for entry in index.snapshot.segments if self._live[entry.catalogue].any()
@@ -85,7 +80,8 @@ class OrderedKeys:
                 kind=ErrorKind.ROW_DELETES,
                 hint="Compact the table and refresh the index, or ask Spark.",
             )
-        return cls(index, live, table.name)
+        # all places where a file is listed, should several deltas cover it
+        return cls(index, pc.is_in(index.paths(), value_set=live).to_numpy())
 
     def from_end(self, limit: int | None, *, descending: bool = False) -> list[Any]:
         """Return the lowest distinct key codes ascending, or the highest descending.
@@ -196,8 +192,7 @@ class OrderedKeys:
             "been replaced or merged, or more keys are wanted"
         )
         return UnsupportedError(
-            f"The index {definition.name} of {self._table} does not know these keys for certain: "
-            f"{why}.",
+            f"The index {definition.name} does not know these keys for certain: {why}.",
             kind=ErrorKind.KEYS_NOT_KEPT,
             hint="Ask Spark. An index without a budget that is dropped and created again keeps the "
             "keys at both ends.",

@@ -53,6 +53,7 @@ class ReasonCode(StrEnum):
     DISTINCT_KEYS = "distinct-keys"
     DISTINCT_NOT_USED = "distinct-not-used"
     ENOUGH_ROWS = "enough-rows"
+    FROM_INDEX = "from-index"
     REFRESH_FAILED = "refresh-failed"
     INTERNAL_ERROR = "internal-error"
 
@@ -203,6 +204,7 @@ _WORDS: dict[ReasonCode, tuple[str, str]] = {
         "data files were left out, because other data files surely have enough rows",
         "",
     ),
+    ReasonCode.FROM_INDEX: ("the index has the answer, so no data file was read", ""),
     ReasonCode.REFRESH_FAILED: (
         "the rows are committed, but the index was not refreshed",
         "Run lakesieve refresh TABLE.",

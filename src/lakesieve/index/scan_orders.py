@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING
 
 from lakesieve.index.first_rows import (
     FILTERED,
+    bound_of,
+    first_value,
     no_ordered_index,
     order_not_used,
     ordered_index,
     values_of_first_rows,
 )
-from lakesieve.index.needed_rows import NeededRows, counted_files
+from lakesieve.index.needed_rows import FirstValues, NeededRows, counted_files
 from lakesieve.index.scan_decision import column_types
 from lakesieve.predicate import any_of, bind, exact_values
 
@@ -94,6 +96,7 @@ class ScanOrders:
         """Return a filter that accepts the first rows of each order, by an index for each."""
         filters: list[RowFilter] = []
         reasons: list[Reason] = []
+        first: list[FirstValues] = []
         for each, ordered in zip(self.orders, indexes, strict=True):
             chosen = counted_files(ordered.index, each.live or {})
             one, reason = values_of_first_rows(each.order, ordered, chosen)
@@ -101,4 +104,7 @@ class ScanOrders:
                 return NeededRows(reasons=(reason,))
             filters.append(one)
             reasons.append(reason)
-        return NeededRows(row_filter=any_of(filters), reasons=tuple(reasons))
+            is_end = not self.is_filtered and each.order.limit == 1
+            value = first_value(each.order, ordered, chosen) if is_end else None
+            first.append(FirstValues(value=value, bound=bound_of(each.order, ordered, one.ranges)))
+        return NeededRows(row_filter=any_of(filters), first=tuple(first), reasons=tuple(reasons))

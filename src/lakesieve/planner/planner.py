@@ -7,6 +7,7 @@ import os
 import threading
 import time
 import uuid
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from lakesieve.errors import InvalidInputError, UnsupportedError
@@ -217,6 +218,8 @@ class Planner:
         result["indexes"] = list(planned.plan.used)
         result["predicate"] = _predicate_text(planned.condition(columns), of_joins)
         result["leading"] = _leading(planned.usable, columns)
+        if needed.first:
+            result["first_rows"] = [asdict(one) for one in needed.first]
         result["row_blocks"] = any(one.index.definition.rows_per_block for one in planned.usable)
         return result | _kept(planned.plan, known)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lakesieve.predicate.bind import AskedKey, ColumnType, Condition, bind
 from lakesieve.predicate.expression import Expr
-from lakesieve.predicate.protocol import ELEMENTS, ENTRIES, WORDS, condition_of
+from lakesieve.predicate.protocol import ELEMENTS, ENTRIES, WORDS, condition_of, written_value
 from lakesieve.predicate.ranges import Ranges
 from lakesieve.predicate.row_filter import (
     AllOf,
@@ -51,4 +51,5 @@ __all__ = [
     "source_of_many",
     "to_sql",
     "value_text",
+    "written_value",
 ]

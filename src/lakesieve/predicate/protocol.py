@@ -10,7 +10,7 @@ import base64
 import json
 import re
 import struct
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -38,7 +38,10 @@ from lakesieve.predicate.expression import (
 from lakesieve.predicate.literals import float_code
 from lakesieve.predicate.ranges import Ranges
 from lakesieve.predicate.regex_parts import patterns_of_regex
-from lakesieve.sieve import HIGHEST, KINDS, LOWEST, KeyType, encode_keys
+from lakesieve.sieve import HIGHEST, KINDS, LOWEST, KeyType, encode_keys, unscaled
+
+if TYPE_CHECKING:
+    from lakesieve.sieve import Code
 
 _COMPARED = {"op", "col", "type", "scale", "value"}
 # an unlisted field makes a condition unknown, because it may change the meaning of the others
@@ -287,6 +290,31 @@ def _literal(kind: str, scale: int, value: Any) -> Literal:
         (double,) = struct.unpack("<d", struct.pack("<q", number))
         number = float_code(double)
     return Literal(kind=kind, value=number)
+
+
+def written_value(kind: str, scale: int, code: Code) -> dict[str, Any] | None:
+    """Write the value of a whole key with its type.
+
+    Args:
+        kind: The kind of the key.
+        scale: Digits after the point, for decimals.
+        code: The code of the key.
+
+    Returns:
+        The fields ``type``, ``scale`` for decimals, and ``value``. ``None`` if several values have
+        this code, as 0.0 and -0.0 have, or if the protocol has no value with this code.
+    """
+    if kind in _TEXTS and isinstance(code, bytes):
+        return {"type": kind, "value": base64.b64encode(code).decode("ascii")}
+    if kind == "boolean":
+        # a code behind the last value is no value
+        return {"type": kind, "value": bool(code)} if code in {0, 1} else None
+    if kind == "decimal":
+        number = unscaled(code) if isinstance(code, bytes) else code
+        return {"type": kind, "scale": scale, "value": str(number)}
+    if kind == "float" or isinstance(code, bytes):
+        return None
+    return {"type": kind, "value": str(code)}
 
 
 def _integer(value: Any) -> int:

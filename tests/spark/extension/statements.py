@@ -92,16 +92,19 @@ def check_statements(session: Any, name: str, *, is_short: bool = False) -> None
         session.sql(f"DROP TABLE IF EXISTS {table}").collect()
 
 
-def check_program_statements(program: str, settings: dict[str, str], folder: Path) -> None:
+def check_program_statements(
+    program: str, settings: dict[str, str], folder: Path, *, is_short: bool = False
+) -> None:
     """Run the script in ``spark-sql``, or in Scala in ``spark-shell``, on a new table.
 
     Args:
         program: The program.
         settings: Its settings.
         folder: Where its files go.
+        is_short: As for :func:`check_statements`.
     """
     table, form = _table(program.replace("-", "_"))
-    steps = [*_steps(table, form), _Step(statement=f"DROP TABLE {table}")]
+    steps = [*_steps(table, form, is_short=is_short), _Step(statement=f"DROP TABLE {table}")]
     statements = [
         each for step in steps for each in (step.statement, f"SELECT '{_END}' AS `{_END}`")
     ]

@@ -7,6 +7,7 @@ import zipfile
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.depth import is_soak
 from tests.spark.extension.kit import check_program, run_program, settings_of
 from tests.spark.extension.statements import check_program_statements
 
@@ -25,11 +26,11 @@ def test_same_answers(
     check_program(program, settings_of(spark, jar), list(relations.values()), tmp_path)
 
 
-@pytest.mark.soak
+@pytest.mark.in_time("spark-sql")
 @pytest.mark.parametrize("program", ["spark-sql", "spark-shell"])
 def test_statements(spark: SparkSession, jar: Path, tmp_path: Path, program: str) -> None:
     """A job in SQL and a job in Scala run the script of statements."""
-    check_program_statements(program, settings_of(spark, jar), tmp_path)
+    check_program_statements(program, settings_of(spark, jar), tmp_path, is_short=not is_soak())
 
 
 @pytest.mark.soak

@@ -9,6 +9,7 @@ import java.util.Map;
 import java.util.Set;
 import lakesieve.folders.FileScans;
 import lakesieve.rule.EarlyRules;
+import lakesieve.rule.NeededRows;
 import lakesieve.rule.PruningRule;
 import lakesieve.rule.Replacement;
 import lakesieve.rule.ScanSearch;
@@ -60,7 +61,7 @@ public final class DeltaListing extends Rule<LogicalPlan> {
     if (OptimisticTransaction$.MODULE$.getActive().isDefined()) return plan;
     try {
       Map<LogicalPlan, Boolean> leaves = new IdentityHashMap<>();
-      collect(plan, false, leaves, 0);
+      collect(plan, false, null, leaves, 0);
       Map<LogicalPlan, LogicalPlan> replaced = replaced(leaves);
       if (replaced.isEmpty()) return plan;
       return plan.transformDownWithSubqueries(new Replacement(replaced));
@@ -70,22 +71,28 @@ public final class DeltaListing extends Rule<LogicalPlan> {
   }
 
   /**
-   * Collect leaves that read Delta's log, each with whether there is a condition right above it.
+   * Collect leaves that read Delta's log, each with whether indexes may skip files of it: there is
+   * a condition right above it, or the query needs only some of its rows.
    */
   private static void collect(
-      LogicalPlan node, boolean filtered, Map<LogicalPlan, Boolean> leaves, int depth) {
+      LogicalPlan node,
+      boolean filtered,
+      NeededRows needed,
+      Map<LogicalPlan, Boolean> leaves,
+      int depth) {
     if (depth > ScanSearch.DEEPEST_PLAN) throw new IllegalStateException("plan too deep");
     if (logIndex(node) != null) {
       // a leaf that occurs several times needs a condition at each occurrence
-      leaves.merge(node, filtered, Boolean::logicalAnd);
+      leaves.merge(node, filtered || needed != null, Boolean::logicalAnd);
       return;
     }
     for (LogicalPlan subquery : Scala.list(node.subqueries())) {
-      collect(subquery, false, leaves, depth + 1);
+      collect(subquery, false, null, leaves, depth + 1);
     }
     boolean below = node instanceof Filter || (filtered && node instanceof Project);
+    NeededRows rows = NeededRows.below(node, needed);
     for (LogicalPlan child : Scala.list(node.children())) {
-      collect(child, below, leaves, depth + 1);
+      collect(child, below, rows, leaves, depth + 1);
     }
   }
 

@@ -6,6 +6,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import lakesieve.files.FileGroup;
 import lakesieve.files.FileRows;
 import lakesieve.files.KeepSet;
 import lakesieve.files.PathSet;
@@ -92,11 +93,19 @@ public final class DeltaScans extends ScanAdapter {
     TahoeFileIndex index = index(leaf);
     String root = index.path().toString();
     List<String> paths = new ArrayList<>();
-    if (whole(leaf) != null || FileScans.mayDropFiles(FileScans.relation(leaf))) return paths;
+    if (FileScans.mayDropFiles(FileScans.relation(leaf))) return paths;
     for (AddFile file : files(index)) {
       if (file.deletionVector() == null) paths.add(DeltaFiles.path(root, file.path()));
     }
     return paths;
+  }
+
+  @Override
+  public List<FileGroup> completeGroups(LogicalPlan leaf, byte[] secret) throws Exception {
+    KeptDeltaFiles.Whole whole = whole(leaf);
+    if (whole == null) return super.completeGroups(leaf, secret);
+    if (FileScans.mayDropFiles(FileScans.relation(leaf))) return List.of();
+    return whole.files().withoutDeletes(secret);
   }
 
   @Override
@@ -122,14 +131,21 @@ public final class DeltaScans extends ScanAdapter {
       rows.put(path, file.size(), file.modificationTime(), keep.rows(path), keep.records(path));
     }
     int total = fileCount(leaf);
-    if (kept.size() < total && KeepSet.isFew(kept.size(), total)) tables.add(index.deltaLog());
-    if (kept.size() < total || !rows.isEmpty()) replaced.put(leaf, withChosen(leaf, kept, rows));
+    boolean skips = kept.size() < total;
+    if (skips && keepsFew(leaf, kept.size(), conditions.isEmpty())) tables.add(index.deltaLog());
+    if (skips || !rows.isEmpty()) replaced.put(leaf, withChosen(leaf, kept, rows));
     return uncovered;
   }
 
   @Override
   public boolean isDeferred(LogicalPlan leaf) {
     return whole(leaf) != null;
+  }
+
+  @Override
+  public boolean keepsFew(LogicalPlan leaf, int kept, boolean isExact) {
+    int total = fileCount(leaf);
+    return KeepSet.isFew(kept, total) || (isExact && kept < total);
   }
 
   @Override

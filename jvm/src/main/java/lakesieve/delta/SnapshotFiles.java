@@ -41,8 +41,9 @@ public final class SnapshotFiles {
    * @param packed the files themselves, serialized and compressed
    * @param digests of their paths
    * @param size bytes of the files in storage
+   * @param hasDeletes whether some file has a deletion vector
    */
-  private record PackedGroup(byte[] packed, FileGroup digests, long size) {
+  private record PackedGroup(byte[] packed, FileGroup digests, long size, boolean hasDeletes) {
     long bytes() {
       return packed.length + digests.bytes() + 50;
     }
@@ -159,6 +160,25 @@ public final class SnapshotFiles {
     return candidates;
   }
 
+  /**
+   * Return the files without deletion vectors.
+   *
+   * @param secret that the digests of their paths begin with
+   */
+  public List<FileGroup> withoutDeletes(byte[] secret) throws Exception {
+    List<FileGroup> all = new ArrayList<>();
+    for (PackedGroup group : groups(secret)) {
+      if (!group.hasDeletes()) {
+        all.add(group.digests());
+        continue;
+      }
+      List<AddFile> whole = new ArrayList<>(unpacked(group));
+      whole.removeIf(file -> file.deletionVector() != null);
+      all.add(digests(whole, secret));
+    }
+    return all;
+  }
+
   private synchronized List<PackedGroup> groups() {
     return List.copyOf(groups);
   }
@@ -169,7 +189,7 @@ public final class SnapshotFiles {
       List<PackedGroup> digested = new ArrayList<>();
       for (PackedGroup group : groups) {
         FileGroup digests = digests(unpacked(group), secret);
-        digested.add(new PackedGroup(group.packed(), digests, group.size()));
+        digested.add(new PackedGroup(group.packed(), digests, group.size(), group.hasDeletes()));
       }
       groups.clear();
       groups.addAll(digested);
@@ -185,7 +205,8 @@ public final class SnapshotFiles {
       group.add(withoutStatistics(files.next()));
       if (group.size() < GROUP_SIZE && files.hasNext()) continue;
       long bytes = group.stream().mapToLong(AddFile::size).sum();
-      add(new PackedGroup(packed(group), digests(group, secret), bytes));
+      boolean hasDeletes = group.stream().anyMatch(file -> file.deletionVector() != null);
+      add(new PackedGroup(packed(group), digests(group, secret), bytes, hasDeletes));
       group.clear();
     }
   }

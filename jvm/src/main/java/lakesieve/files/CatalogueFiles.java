@@ -1,8 +1,5 @@
 package lakesieve.files;
 
-import java.util.BitSet;
-import java.util.List;
-
 /**
  * The data files of one catalogue, by digests of their paths (see {@link PathSet}): 16 bytes a file
  * and a table of ordinals.
@@ -49,27 +46,6 @@ public final class CatalogueFiles {
       while (table[slot] != 0) slot = slot + 1 & table.length - 1;
       table[slot] = known;
     }
-  }
-
-  /**
-   * Mark files in the catalogues of an index, each in the first catalogue that has it.
-   *
-   * @param secret that the digests begin with
-   * @return a bit for each file of each catalogue
-   */
-  public static BitSet[] marks(CatalogueFiles[] catalogues, byte[] secret, List<String> paths) {
-    BitSet[] marks = new BitSet[catalogues.length];
-    for (int i = 0; i < marks.length; i++) marks[i] = new BitSet(catalogues[i].files());
-    for (String path : paths) {
-      byte[] digest = PathSet.digest(secret, path);
-      for (int i = 0; i < marks.length; i++) {
-        int ordinal = catalogues[i].ordinal(PathSet.word(digest, 0), PathSet.word(digest, 8));
-        if (ordinal < 0) continue;
-        marks[i].set(ordinal);
-        break;
-      }
-    }
-    return marks;
   }
 
   /** Return the ordinal here of a file of another catalogue, or -1. */

@@ -1,6 +1,7 @@
 package lakesieve.files;
 
 import java.util.Arrays;
+import java.util.BitSet;
 import java.util.Iterator;
 import java.util.Map;
 import java.util.WeakHashMap;
@@ -97,6 +98,27 @@ public final class FileGroup {
       start += catalogue.files();
     }
     return false;
+  }
+
+  /**
+   * Mark each file in the first catalogue that has it.
+   *
+   * @param marks a bit for each file of each catalogue
+   * @return how many files some catalogue has
+   */
+  public synchronized int mark(CatalogueFiles[] catalogues, BitSet[] marks) {
+    int marked = 0;
+    boolean[] done = new boolean[files];
+    for (int i = 0; i < catalogues.length && marked < files; i++) {
+      int[] of = in(catalogues[i]).of;
+      for (int at = 0; at < of.length; at++) {
+        if (of[at] < 0 || done[at]) continue;
+        marks[i].set(of[at]);
+        done[at] = true;
+        marked++;
+      }
+    }
+    return marked;
   }
 
   private Ordinals in(CatalogueFiles catalogue) {

@@ -1,7 +1,9 @@
 package lakesieve.predicate;
 
 import java.math.BigDecimal;
+import java.math.BigInteger;
 import java.util.Base64;
+import java.util.LinkedHashMap;
 import java.util.Map;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.Decimal;
@@ -53,6 +55,44 @@ public record KeyType(String name, int scale) {
       case "decimal" -> value instanceof Decimal decimal ? unscaled(decimal) : null;
       case "string", "binary" -> base64(value);
       default -> isInteger(value) ? Long.toString(((Number) value).longValue()) : null;
+    };
+  }
+
+  /**
+   * Return one of Catalyst's internal values that a document of the protocol has, or null if the
+   * document has none of this type. It is the opposite of {@link #describe} and {@link #encoded}.
+   *
+   * @param document the type and the value, or null
+   * @param type Catalyst's type of the value
+   */
+  public static Object decoded(Map<String, Object> document, DataType type) {
+    Map<String, Object> own = new LinkedHashMap<>();
+    KeyType key = of(type);
+    if (key == null || document == null) return null;
+    key.describe(own);
+    own.put("value", document.get("value"));
+    // more fields could change the meaning of the value
+    return own.equals(document) ? key.decoded(document.get("value"), type) : null;
+  }
+
+  private Object decoded(Object value, DataType type) {
+    if (value instanceof Boolean) return name.equals("boolean") ? value : null;
+    // several floats have the same key
+    if (!(value instanceof String text) || name.equals("float")) return null;
+    if (name.equals("string")) return UTF8String.fromBytes(Base64.getDecoder().decode(text));
+    if (name.equals("binary")) return Base64.getDecoder().decode(text);
+    BigInteger number = new BigInteger(text);
+    if (type instanceof DecimalType decimal) {
+      BigDecimal exact = new BigDecimal(number, scale);
+      boolean fits = exact.precision() <= decimal.precision();
+      return fits ? Decimal.apply(exact, decimal.precision(), scale) : null;
+    }
+    if (number.bitLength() >= Byte.SIZE * type.defaultSize()) return null;
+    return switch (type.defaultSize()) {
+      case Byte.BYTES -> number.byteValue();
+      case Short.BYTES -> number.shortValue();
+      case Integer.BYTES -> number.intValue();
+      default -> number.longValue();
     };
   }
 

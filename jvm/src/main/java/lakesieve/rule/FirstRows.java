@@ -1,27 +1,40 @@
 package lakesieve.rule;
 
 import java.util.ArrayList;
+import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import lakesieve.predicate.KeyType;
 import lakesieve.predicate.LeafColumns;
 import lakesieve.spark.Scala;
+import lakesieve.spark.TreeReplacement;
+import org.apache.spark.sql.Row$;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Descending$;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GreaterThanOrEqual;
 import org.apache.spark.sql.catalyst.expressions.IsNotNull;
+import org.apache.spark.sql.catalyst.expressions.IsNull;
+import org.apache.spark.sql.catalyst.expressions.LessThan;
+import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.NullsFirst$;
+import org.apache.spark.sql.catalyst.expressions.Or;
 import org.apache.spark.sql.catalyst.expressions.SortOrder;
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression;
+import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateFunction;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Max;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Min;
+import org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation$;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.LocalRelation$;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Sort;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.unsafe.types.UTF8String;
 
 /**
  * The first rows that the part of a plan above a node needs, if it needs no other rows of the node.
@@ -29,8 +42,21 @@ import org.apache.spark.sql.catalyst.plans.logical.Sort;
  * <p>{@code ORDER BY k LIMIT n} needs the first n rows. {@code max(k)} needs the first row of a
  * descending order, and {@code min(k)} of an ascending one, both without nulls. A query with both
  * needs the first rows of two orders.
+ *
+ * @param isFiltered whether a condition holds for the rows
+ * @param aggregate the node whose {@code max} and {@code min} are the orders, or null
  */
-record FirstRows(List<Order> orders, boolean isFiltered) implements NeededRows {
+record FirstRows(List<Order> orders, boolean isFiltered, Aggregate aggregate)
+    implements NeededRows {
+
+  /**
+   * What Python knows of the values of the first rows of an order, as the protocol writes values.
+   *
+   * @param value the first value that is not null, or null
+   * @param bound the lowest value if the order is descending, otherwise a value above the highest
+   *     one, or null
+   */
+  record FirstValues(Map<String, Object> value, Map<String, Object> bound) {}
 
   /** One order. Its key is an expression over the columns of the node. */
   record Order(Expression key, boolean isDescending, boolean nullsFirst, int limit) {
@@ -88,36 +114,94 @@ record FirstRows(List<Order> orders, boolean isFiltered) implements NeededRows {
     boolean isDescending = first.direction() == Descending$.MODULE$;
     boolean nullsFirst = first.nullOrdering() == NullsFirst$.MODULE$;
     Order order = new Order(first.child(), isDescending, nullsFirst, above.limit());
-    return new FirstRows(List.of(order), false);
+    return new FirstRows(List.of(order), false, null);
   }
 
   private static FirstRows ofAggregate(Aggregate aggregate) {
     if (!aggregate.groupingExpressions().isEmpty()) return null;
     List<Order> orders = new ArrayList<>();
-    for (NamedExpression e : Scala.list(aggregate.aggregateExpressions())) {
-      if (!addOrders((Expression) e, orders)) return null;
+    for (AggregateExpression e : aggregates(aggregate)) {
+      Order order = e.filter().isDefined() ? null : order(e.aggregateFunction());
+      if (order == null) return null;
+      orders.add(order);
     }
-    return orders.isEmpty() ? null : new FirstRows(orders, false);
+    return orders.isEmpty() ? null : new FirstRows(orders, false, aggregate);
   }
 
-  /** Add the orders of all aggregates in an expression. Return false for other than min and max. */
-  private static boolean addOrders(Expression e, List<Order> orders) {
-    if (e instanceof AggregateExpression aggregate) {
-      if (aggregate.filter().isDefined()) return false;
-      if (aggregate.aggregateFunction() instanceof Max max) {
-        orders.add(new Order(max.child(), true, false, 1));
-        return true;
-      }
-      if (aggregate.aggregateFunction() instanceof Min min) {
-        orders.add(new Order(min.child(), false, false, 1));
-        return true;
-      }
-      return false;
+  /** Return the order whose first row has the result of an aggregate function, or null. */
+  private static Order order(AggregateFunction function) {
+    if (function instanceof Max max) return new Order(max.child(), true, false, 1);
+    if (function instanceof Min min) return new Order(min.child(), false, false, 1);
+    return null;
+  }
+
+  /** Return all aggregates in the expressions of a node. */
+  private static List<AggregateExpression> aggregates(Aggregate aggregate) {
+    List<AggregateExpression> all = new ArrayList<>();
+    for (NamedExpression e : Scala.list(aggregate.aggregateExpressions())) {
+      addAggregates((Expression) e, all);
     }
-    for (Expression child : Scala.list(e.children())) {
-      if (!addOrders(child, orders)) return false;
+    return all;
+  }
+
+  private static void addAggregates(Expression e, List<AggregateExpression> all) {
+    if (e instanceof AggregateExpression aggregate) all.add(aggregate);
+    else Scala.list(e.children()).forEach(child -> addAggregates(child, all));
+  }
+
+  /**
+   * Return the only row of the aggregate as a plan without a scan, or null if the values do not
+   * suffice.
+   *
+   * @param known what Python knows of the first rows of each order
+   */
+  LogicalPlan answered(List<FirstValues> known) {
+    if (aggregate == null || isFiltered || known.size() != orders.size()) return null;
+    Map<Expression, Expression> literals = new IdentityHashMap<>();
+    List<AggregateExpression> functions = aggregates(aggregate);
+    for (int i = 0; i < functions.size(); i++) {
+      Expression function = functions.get(i);
+      Object value = KeyType.decoded(known.get(i).value(), function.dataType());
+      if (value == null) return null;
+      literals.put(function, new Literal(value, function.dataType()));
     }
-    return true;
+    List<NamedExpression> columns = new ArrayList<>();
+    for (NamedExpression e : Scala.list(aggregate.aggregateExpressions())) {
+      // a kept plan would repeat the same random number
+      if (!((Expression) e).deterministic()) return null;
+      Object column = ((Expression) e).transformDown(new TreeReplacement<>(literals::get));
+      columns.add((NamedExpression) column);
+    }
+    LogicalPlan oneRow =
+        LocalRelation$.MODULE$.fromExternalRows(
+            Scala.seq(List.of()), Scala.seq(List.of(Row$.MODULE$.empty())));
+    return ConvertToLocalRelation$.MODULE$.apply(new Project(Scala.seq(columns), oneRow));
+  }
+
+  /**
+   * Return a condition on the columns of the scan that all needed rows fulfil, or null. Spark
+   * converts rows only if they fulfil it.
+   *
+   * @param known what Python knows of the first rows of each order
+   */
+  Expression condition(List<FirstValues> known) {
+    if (orders.size() != 1 || known.size() != 1) return null;
+    Order order = orders.get(0);
+    DataType type = order.key.dataType();
+    Object value = KeyType.decoded(known.get(0).bound(), type);
+    // Spark gives conditions on texts to Parquet as texts of Java
+    boolean isOdd = value instanceof UTF8String text && !isUnicode(text);
+    if (value == null || isOdd) return null;
+    Literal bound = new Literal(value, type);
+    Expression inside =
+        order.isDescending
+            ? new GreaterThanOrEqual(order.key, bound)
+            : new LessThan(order.key, bound);
+    return order.nullsFirst ? new Or(new IsNull(order.key), inside) : inside;
+  }
+
+  private static boolean isUnicode(UTF8String text) {
+    return UTF8String.fromString(text.toString()).equals(text);
   }
 
   /** Return the rows with keys in the columns below a projection. */
@@ -134,7 +218,7 @@ record FirstRows(List<Order> orders, boolean isFiltered) implements NeededRows {
       }
       below.add(order.withKey(key));
     }
-    return new FirstRows(below, isFiltered);
+    return new FirstRows(below, isFiltered, aggregate);
   }
 
   /** Return the rows below a filter. One that only drops nulls of the only key is no condition. */
@@ -143,7 +227,7 @@ record FirstRows(List<Order> orders, boolean isFiltered) implements NeededRows {
         orders.size() == 1
             && filter.condition() instanceof IsNotNull notNull
             && notNull.child().semanticEquals(orders.get(0).key);
-    if (!dropsNulls) return new FirstRows(orders, true);
-    return new FirstRows(List.of(orders.get(0).withoutNulls()), isFiltered);
+    if (!dropsNulls) return new FirstRows(orders, true, aggregate);
+    return new FirstRows(List.of(orders.get(0).withoutNulls()), isFiltered, aggregate);
   }
 }

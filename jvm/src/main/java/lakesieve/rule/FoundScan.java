@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
 /**
@@ -34,6 +35,12 @@ public final class FoundScan {
   /** The only rows that the query needs, for Python; null if it may need any row. */
   Map<String, Object> needed;
 
+  /** Whether the indexes that the answer comes from know every row that the scan returns. */
+  boolean allRowsKnown;
+
+  /** Whether indexes know the first rows that the query needs. */
+  boolean firstRowsKnown;
+
   /** The condition on the rows that a command changes; null when no command replaces files. */
   Map<String, Object> changedRows;
 
@@ -46,6 +53,7 @@ public final class FoundScan {
   /** The row of the report; null before the planner is asked about the scan. */
   ScanOutcome outcome;
 
+  private NeededRows neededRows;
   // the conditions above each occurrence
   private final List<Map<String, Object>> conditions = new ArrayList<>();
   private final List<Map<String, Object>> keys = new ArrayList<>();
@@ -72,8 +80,25 @@ public final class FoundScan {
 
   /** Set the only rows that the query needs; null if it may need any row. */
   void setNeeded(NeededRows rows) {
+    neededRows = rows;
     needed = rows == null ? null : rows.described(leaf);
     neededField = rows == null ? null : rows.field();
+  }
+
+  /**
+   * Replace the aggregate that reads the scan by its only row, if the row is certain.
+   *
+   * @param known what Python knows of the first rows of each order
+   * @param replaced gets what replaces the aggregate
+   */
+  void answer(List<FirstRows.FirstValues> known, Map<LogicalPlan, LogicalPlan> replaced) {
+    if (!allRowsKnown || !(neededRows instanceof FirstRows first)) return;
+    LogicalPlan row = first.answered(known);
+    if (row == null) return;
+    replaced.put(first.aggregate(), row);
+    outcome.read = 0;
+    outcome.rows = null;
+    outcome.skipped("from-index", "the index has the answer");
   }
 
   /** True when the scan occurs once in the plan. */
@@ -84,6 +109,12 @@ public final class FoundScan {
   /** The condition on the rows that the query needs. */
   Map<String, Object> filter() {
     return changedRows != null ? changedRows : ScanSearch.node("or", conditions);
+  }
+
+  /** True when indexes have answered every condition on the rows that the query needs. */
+  boolean isExact() {
+    // first rows are known only below conditions that are understood as a whole
+    return above.isEmpty() || firstRowsKnown;
   }
 
   /** True when a command replaces the files that the scan reads. */
@@ -121,18 +152,29 @@ public final class FoundScan {
     outcome.skipped(code, detail);
   }
 
+  /** Return a condition that all rows fulfil that the query needs of the scan, or null. */
+  Expression condition(List<FirstRows.FirstValues> known) {
+    return neededRows instanceof FirstRows first ? first.condition(known) : null;
+  }
+
   /**
    * Replace the leaf below the filters and projections.
    *
    * @param leaves what replaces the leaf, if it has an entry
+   * @param condition a filter right above the leaf, or null
    * @param replaced gets what replaces the topmost node
    * @return the leaf from now on
    */
   LogicalPlan replaceLeaf(
-      Map<LogicalPlan, LogicalPlan> leaves, Map<LogicalPlan, LogicalPlan> replaced) {
+      Map<LogicalPlan, LogicalPlan> leaves,
+      Expression condition,
+      Map<LogicalPlan, LogicalPlan> replaced) {
     LogicalPlan other = leaves.get(leaf);
-    if (other == null) return leaf;
-    replaced.put(top, top == leaf ? other : top.transformDown(new Replacement(leaves)));
+    if (other == null && condition == null) return leaf;
+    // a leaf that was changed in place is copied: it would be replaced in its replacement again
+    if (other == null) other = leaf.clone();
+    leaves.put(leaf, condition == null ? other : new Filter(condition, other));
+    replaced.put(top, top == leaf ? leaves.get(leaf) : top.transformDown(new Replacement(leaves)));
     return other;
   }
 }

@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
  * What the part of a plan above a node needs of the rows of the node, if it does not need all of
  * them.
  */
-sealed interface NeededRows permits FirstRows, DistinctKeys, SomeRows {
+public sealed interface NeededRows permits FirstRows, DistinctKeys, SomeRows {
   /**
    * Return what is needed of the children of a node, or null if any row may be needed.
    *

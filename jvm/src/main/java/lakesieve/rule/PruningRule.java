@@ -8,7 +8,6 @@ import java.util.Objects;
 import java.util.function.Function;
 import lakesieve.deletes.ScanJoins;
 import lakesieve.files.IdentitySet;
-import lakesieve.files.KeepSet;
 import lakesieve.joins.JoinKeys;
 import lakesieve.joins.JoinSide;
 import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
@@ -107,8 +106,14 @@ public final class PruningRule extends Rule<LogicalPlan> {
     Map<LogicalPlan, LogicalPlan> replaced = new IdentityHashMap<>();
     LogicalPlan pruned = plan;
     try {
-      pruned = resolveDeferred(plan, on);
-      scans = search.scans(pruned);
+      scans = search.scans(plan);
+      List<FoundScan> deferred = deferred(scans);
+      if (!deferred.isEmpty() && !keepsFew(plan, deferred, on, replaced)) {
+        pruned =
+            deferred.get(0).adapter.restored(plan, deferred.stream().map(f -> f.leaf).toList());
+        replaced.clear();
+        scans = search.scans(pruned);
+      }
       prune(pruned, scans, on, replaced);
     } catch (JoinSide.CancelledException e) {
       throw e;
@@ -134,20 +139,26 @@ public final class PruningRule extends Rule<LogicalPlan> {
     if (!open.isEmpty()) pruner.prune(plan, open, new IdentityHashMap<>(), true);
   }
 
-  /** Return the plan without deferred scans, unless the indexes keep few files of each. */
-  private LogicalPlan resolveDeferred(LogicalPlan plan, boolean on) throws Exception {
-    List<FoundScan> deferred = new ArrayList<>();
-    for (FoundScan f : search.scans(plan)) {
-      if (!f.adapter.isDeferred(f.leaf) || visited.leavesOfRun().contains(f.leaf)) continue;
-      deferred.add(f);
-    }
-    if (deferred.isEmpty()) return plan;
-    if (on) pruner.prune(plan, deferred, new IdentityHashMap<>(), false);
-    for (FoundScan f : deferred) {
-      if (on && KeepSet.isFew(f.files(), f.adapter.fileCount(f.leaf))) continue;
-      return f.adapter.restored(plan, deferred.stream().map(each -> each.leaf).toList());
-    }
-    return plan;
+  private List<FoundScan> deferred(List<FoundScan> scans) {
+    IdentitySet known = visited.leavesOfRun();
+    return scans.stream()
+        .filter(f -> f.adapter.isDeferred(f.leaf) && !known.contains(f.leaf))
+        .toList();
+  }
+
+  /**
+   * Prune deferred scans. Return true if each of them keeps so few files that its format would
+   * hardly skip more.
+   */
+  private boolean keepsFew(
+      LogicalPlan plan,
+      List<FoundScan> deferred,
+      boolean on,
+      Map<LogicalPlan, LogicalPlan> replaced)
+      throws Exception {
+    if (!on) return false;
+    pruner.prune(plan, deferred, replaced, false);
+    return deferred.stream().allMatch(f -> f.adapter.keepsFew(f.leaf, f.files(), f.isExact()));
   }
 
   /** Prune the scans that were not visited before, and set up raw reads. */
@@ -170,7 +181,9 @@ public final class PruningRule extends Rule<LogicalPlan> {
     // replace all leaves at once, because a leaf may occur several times
     for (FoundScan f : fresh) known.add(f.leaf);
     if (open.isEmpty()) return;
-    pruner.prune(plan, open, replaced, false);
+    // deferred scans are pruned already
+    List<FoundScan> left = open.stream().filter(f -> f.outcome == null).toList();
+    pruner.prune(plan, left, replaced, false);
     pruneByKeys(plan, scans, open, replaced);
   }
 

@@ -19,6 +19,7 @@ import java.util.UUID;
 import java.util.WeakHashMap;
 import java.util.function.Function;
 import lakesieve.files.CatalogueFiles;
+import lakesieve.files.FileGroup;
 import lakesieve.files.FileOrdinals;
 import lakesieve.files.KeepSet;
 import org.apache.spark.sql.catalyst.QueryPlanningTracker;
@@ -47,6 +48,8 @@ public final class PythonPlanner {
   private static final ObjectMapper JSON = new ObjectMapper();
   private static final TypeReference<Map<String, Object>> OBJECT = new TypeReference<>() {};
   private static final TypeReference<List<List<Catalogue>>> LISTED = new TypeReference<>() {};
+
+  private static final TypeReference<List<FirstRows.FirstValues>> FIRST = new TypeReference<>() {};
 
   private final Function<String, String> python;
   // by run of the optimizer
@@ -119,36 +122,58 @@ public final class PythonPlanner {
   }
 
   /**
-   * Return which files of an index a scan reads, for each order of its first rows: a bit for each
-   * file, by the names of the index's catalogues. A file is marked in one catalogue only.
+   * The files of an index of which a scan returns every row.
+   *
+   * @param bits a bit for each file, by the names of the index's catalogues; a file is marked in
+   *     one catalogue only
+   * @param count the number of marked files
+   */
+  record LiveFiles(Map<String, String> bits, int count) {}
+
+  /**
+   * Return the files of each index that Python asks about of which a scan returns every row.
    *
    * @param answer the whole answer
    * @param scan its part about the scan, which has "live"
-   * @param paths the files that the scan reads
+   * @param complete returns these files for the secret of their digests
    * @param known the catalogues that the JVM has already; this method adds those that it fetches
    * @param used gets the catalogues that the scan needs
    */
-  List<Map<String, String>> liveFiles(
+  List<LiveFiles> liveFiles(
       Map<String, Object> answer,
       Map<String, Object> scan,
-      List<String> paths,
+      CompleteFiles complete,
       Map<String, CatalogueFiles> known,
       Map<String, CatalogueFiles> used)
       throws Exception {
     List<List<Catalogue>> listed = JSON.convertValue(scan.get("live"), LISTED);
     CatalogueFiles[][] indexes = indexes(listed, answer, known, used);
-    byte[] secret = secret(answer);
-    List<Map<String, String>> live = new ArrayList<>();
+    List<FileGroup> groups = complete.groups(secret(answer));
+    List<LiveFiles> live = new ArrayList<>();
     for (int i = 0; i < indexes.length; i++) {
-      BitSet[] marks = CatalogueFiles.marks(indexes[i], secret, paths);
+      BitSet[] marks = new BitSet[indexes[i].length];
+      Arrays.setAll(marks, j -> new BitSet());
+      int count = 0;
+      for (FileGroup group : groups) count += group.mark(indexes[i], marks);
       Map<String, String> bits = new LinkedHashMap<>();
       for (int j = 0; j < marks.length; j++) {
         byte[] bytes = Arrays.copyOf(marks[j].toByteArray(), (indexes[i][j].files() + 7) / 8);
         bits.put(listed.get(i).get(j).name(), Base64.getEncoder().encodeToString(bytes));
       }
-      live.add(bits);
+      live.add(new LiveFiles(bits, count));
     }
     return live;
+  }
+
+  /** Return what the answer about a scan says of the first rows of its orders. */
+  static List<FirstRows.FirstValues> firstValues(Map<String, Object> scan) {
+    Object first = scan.get("first_rows");
+    return first == null ? List.of() : JSON.convertValue(first, FIRST);
+  }
+
+  /** Returns the files of which a scan returns every row. */
+  interface CompleteFiles {
+    List<FileGroup> groups(byte[] secret) throws Exception;
   }
 
   private CatalogueFiles[][] indexes(

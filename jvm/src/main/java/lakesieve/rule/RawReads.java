@@ -32,7 +32,7 @@ final class RawReads {
     PathSet files = parts.length > 1 ? selection(parts[1]) : null;
     Map<LogicalPlan, LogicalPlan> leaves = new IdentityHashMap<>();
     f.adapter.readRaw(f.leaf, Integer.parseInt(parts[0]), files, leaves);
-    f.replaceLeaf(leaves, replaced);
+    f.replaceLeaf(leaves, null, replaced);
   }
 
   private synchronized PathSet selection(String name) {

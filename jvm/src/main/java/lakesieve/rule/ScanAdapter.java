@@ -2,6 +2,7 @@ package lakesieve.rule;
 
 import java.util.List;
 import java.util.Map;
+import lakesieve.files.FileGroup;
 import lakesieve.files.FileRows;
 import lakesieve.files.KeepSet;
 import lakesieve.files.PathSet;
@@ -102,6 +103,15 @@ public abstract class ScanAdapter {
     return List.of();
   }
 
+  /**
+   * The same files by the digests of their paths.
+   *
+   * @param secret that the digests begin with
+   */
+  public List<FileGroup> completeGroups(LogicalPlan leaf, byte[] secret) throws Exception {
+    return List.of(FileGroup.of(completeFiles(leaf).iterator(), secret));
+  }
+
   /** True for a scan that its format has not planned yet. */
   public boolean isOpen(LogicalPlan leaf) {
     return false;
@@ -109,6 +119,16 @@ public abstract class ScanAdapter {
 
   /** True for a leaf with all files of its table, if the format has not skipped any yet. */
   public boolean isDeferred(LogicalPlan leaf) {
+    return false;
+  }
+
+  /**
+   * True if a deferred leaf keeps so few files that the format would hardly skip more.
+   *
+   * @param kept number of files that are kept
+   * @param isExact whether indexes have answered every condition on the leaf
+   */
+  public boolean keepsFew(LogicalPlan leaf, int kept, boolean isExact) {
     return false;
   }
 

@@ -9,6 +9,7 @@ import java.util.function.Function;
 import lakesieve.files.CatalogueFiles;
 import lakesieve.files.FileOrdinals;
 import lakesieve.files.KeepSet;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
 /** Asks Python which data files scans keep, and removes the other files from the scans. */
@@ -113,7 +114,10 @@ final class ScanPruner {
       if (part.get("keep") == null) continue;
       boolean marked =
           early || f.needed != null || !f.keys().isEmpty() || part.get("given") != null;
-      keep(f, python.keepSet(answer, part, marked, known, used), replaced);
+      List<FirstRows.FirstValues> first = PythonPlanner.firstValues(part);
+      f.firstRowsKnown = !first.isEmpty();
+      keep(f, python.keepSet(answer, part, marked, known, used), f.condition(first), replaced);
+      f.answer(first, replaced);
     }
     python.remember(used);
     if (!again.isEmpty()) ask(scans, again, ofKeys, replaced, early);
@@ -127,12 +131,14 @@ final class ScanPruner {
       Map<String, CatalogueFiles> known,
       Map<String, CatalogueFiles> used)
       throws Exception {
-    List<String> paths = f.adapter.completeFiles(f.leaf);
-    List<Map<String, String>> live = python.liveFiles(answer, part, paths, known, used);
-    if (f.needed.get(ORDERS) == null) return counted(f.needed, live.get(0));
+    List<PythonPlanner.LiveFiles> live =
+        python.liveFiles(
+            answer, part, secret -> f.adapter.completeGroups(f.leaf, secret), known, used);
+    f.allRowsKnown = live.stream().allMatch(each -> each.count() == f.outcome.read);
+    if (f.needed.get(ORDERS) == null) return counted(f.needed, live.get(0).bits());
     List<Map<String, Object>> orders = new ArrayList<>();
     for (Map<String, Object> order : maps(f.needed.get(ORDERS))) {
-      orders.add(counted(order, live.get(orders.size())));
+      orders.add(counted(order, live.get(orders.size()).bits()));
     }
     Map<String, Object> first = new LinkedHashMap<>(f.needed);
     first.put(ORDERS, orders);
@@ -157,11 +163,12 @@ final class ScanPruner {
     throw new IllegalStateException("an answer for no scan of the request");
   }
 
-  private static void keep(FoundScan f, KeepSet files, Map<LogicalPlan, LogicalPlan> replaced)
+  private static void keep(
+      FoundScan f, KeepSet files, Expression condition, Map<LogicalPlan, LogicalPlan> replaced)
       throws Exception {
     Map<LogicalPlan, LogicalPlan> leaves = new IdentityHashMap<>();
     int uncovered = f.adapter.prune(f.leaf, f.above, files, leaves);
-    LogicalPlan leaf = f.replaceLeaf(leaves, replaced);
+    LogicalPlan leaf = f.replaceLeaf(leaves, condition, replaced);
     f.outcome.uncovered = uncovered;
     f.outcome.read = f.adapter.fileCount(leaf, f.above);
     f.outcome.rows = f.adapter.rows(leaf);

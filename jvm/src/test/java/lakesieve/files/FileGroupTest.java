@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.util.BitSet;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
@@ -36,5 +37,19 @@ class FileGroupTest {
     assertFalse(group.hasAny(catalogue(List.of("file:/d"))));
     assertTrue(group.holds(holder, new byte[] {0b100}));
     assertFalse(group.holds(holder, new byte[] {0}));
+  }
+
+  /** Each file is marked once, in the first catalogue that has it. */
+  @Test
+  void marksEachFileOnce() {
+    FileGroup group = FileGroup.of(PATHS.iterator(), SECRET);
+    CatalogueFiles[] catalogues = {
+      catalogue(List.of("file:/d", "file:/b")), catalogue(List.of("file:/b", "file:/c"))
+    };
+    BitSet[] marks = {new BitSet(), new BitSet()};
+
+    assertEquals(2, group.mark(catalogues, marks));
+    assertEquals("{1}", marks[0].toString());
+    assertEquals("{1}", marks[1].toString());
   }
 }

@@ -1,5 +1,6 @@
 package lakesieve.predicate;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 
@@ -117,6 +118,55 @@ class KeyTypeTest {
     assertNull(KeyType.of(DataTypes.StringType).encoded("java's own"));
     assertNull(KeyType.of(DataTypes.createDecimalType(10, 2)).encoded(1L));
     assertEquals(true, KeyType.of(DataTypes.BooleanType).encoded(true));
+  }
+
+  /** A value that is written with its type is read again as it was. */
+  @Test
+  void valuesAreReadAgain() {
+    DataType wide = DataTypes.createDecimalType(38, 2);
+    Map<Object, DataType> values = new LinkedHashMap<>();
+    values.put(true, DataTypes.BooleanType);
+    values.put(Byte.MIN_VALUE, DataTypes.ByteType);
+    values.put(Short.MIN_VALUE, DataTypes.ShortType);
+    values.put(Integer.MAX_VALUE, DataTypes.IntegerType);
+    values.put(Long.MIN_VALUE, DataTypes.LongType);
+    values.put(-719162, DataTypes.DateType);
+    values.put(-1L, DataTypes.TimestampType);
+    values.put(1L, DataTypes.TimestampNTZType);
+    values.put(Expressions.text("ä"), DataTypes.StringType);
+    values.put(Decimal.apply(150L, 10, 2), DataTypes.createDecimalType(10, 2));
+    values.put(Decimal.apply(new BigDecimal("-12345678901234567890.12"), 38, 2), wide);
+
+    values.forEach(
+        (value, type) -> assertEquals(value, KeyType.decoded(written(value, type), type)));
+    byte[] bytes = {1, (byte) 0xff};
+    Object read = KeyType.decoded(written(bytes, DataTypes.BinaryType), DataTypes.BinaryType);
+    assertArrayEquals(bytes, (byte[]) read);
+  }
+
+  /** A value of another type, out of its range, or with more fields is not read. */
+  @Test
+  void otherDocumentsAreNotRead() {
+    Map<String, Object> five = written(5L, DataTypes.LongType);
+    Map<String, Object> more = new LinkedHashMap<>(five);
+    more.put("expr", "k + 1");
+    DataType decimal = DataTypes.createDecimalType(10, 2);
+
+    assertNull(KeyType.decoded(five, DataTypes.TimestampType));
+    assertNull(KeyType.decoded(five, DataTypes.BooleanType));
+    assertNull(KeyType.decoded(more, DataTypes.LongType));
+    assertNull(KeyType.decoded(null, DataTypes.LongType));
+    assertNull(KeyType.decoded(written(0.0, DataTypes.DoubleType), DataTypes.DoubleType));
+    assertNull(
+        KeyType.decoded(
+            written(Decimal.apply(5L, 10, 2), decimal), DataTypes.createDecimalType(10, 3)));
+    assertNull(KeyType.decoded(written(300, DataTypes.IntegerType), DataTypes.ByteType));
+  }
+
+  private static Map<String, Object> written(Object value, DataType type) {
+    Map<String, Object> document = described(type);
+    document.put("value", KeyType.of(type).encoded(value));
+    return document;
   }
 
   private static String bits(double value) {
