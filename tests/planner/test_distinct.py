@@ -16,6 +16,7 @@ from tests.planner.engine import Engine, codes, request, scan_of
 from tests.planner.scans import scan_at
 from tests.store.samples import data_files
 
+from lakesieve.index.access import without_engine
 from lakesieve.planner import Planner
 
 if TYPE_CHECKING:
@@ -115,6 +116,32 @@ def test_every_key_is_kept(table: TableReader) -> None:
     assert fewer > QUERIES / 10
 
 
+def test_counts_are_those_of_the_rows(table: TableReader) -> None:
+    """What is told as the number of keys is that of the files that the engine reads whole."""
+    drawn = random.Random("counted keys")
+    engine = Engine(Planner().answer)
+    held = rows_by_file(table)
+    indexes, _ = without_engine().indexes(table, None)
+    known = 0
+    for index in indexes:
+        if len(index.definition.columns) > 1:
+            continue
+        (column,) = index.definition.columns
+        for _ in range(10):
+            covered = sorted(set(index.paths().to_pylist()))
+            chosen = set(drawn.sample(covered, drawn.choice([1, 3, len(covered)])))
+            distinct = {"cols": [[column.name]], "counted": True}
+
+            answer = engine.scan(scan_of(table, ANY_ROW) | {"distinct": distinct}, chosen)
+
+            if "distinct_count" in answer:
+                rows = (row for path in chosen for row in held[path])
+                keys = _keys(rows, [column.name]) - {(None,)}
+                assert answer["distinct_count"] == len(keys), (column, chosen)
+                known += 1
+    assert known > 10
+
+
 def _answer(planner: Planner, table: str, distinct: Any) -> dict[str, Any]:
     scan = scan_at(table) | {"filter": ANY_ROW, "distinct": distinct}
     answer: dict[str, Any] = json.loads(planner.answer(request(scan)))
@@ -156,6 +183,7 @@ def test_columns_without_an_index(tmp_path: Path, columns: list[list[str]]) -> N
         {"cols": ["k"]},
         {"cols": [["k"]], "live": []},
         {"cols": [["k"]], "live": {"c": "%"}},
+        {"cols": [["k"]], "counted": 1},
         {"cols": [["k"]], "more": 1},
     ],
 )

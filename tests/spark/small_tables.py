@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyspark
 from tests.depth import is_soak
 from tests.spark.drivers import IcebergDriver
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "COLUMNS",
     "COMPOSITE",
+    "FOLDED_WORD",
     "FORMATS",
     "branches",
     "check_drawn_queries",
@@ -27,6 +29,9 @@ __all__ = [
 ]
 
 FORMATS = ["iceberg", "delta", "parquet"]
+FOLDED_WORD = "lower(word)" if pyspark.__version__ < "4" else "word COLLATE UTF8_LCASE"
+"""A value by which words compare without regard to case. Collations are new in Spark 4."""
+
 COLUMNS = {
     "whole": ("INT", ["NULL", "-2147483648", "0", "1", "2", "3", "7", "2147483647"]),
     "real": ("DOUBLE", ["NULL", "0D", "-0D", "1.5D", "double('NaN')", "double('-Infinity')"]),

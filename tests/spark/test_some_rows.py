@@ -12,6 +12,7 @@ from tests.spark.drivers import DRIVERS, OpenDriver
 from tests.spark.small_tables import (
     COLUMNS,
     COMPOSITE,
+    FOLDED_WORD,
     FORMATS,
     branches,
     drawn_rows,
@@ -38,8 +39,8 @@ def _condition(drawn: random.Random) -> str:
         compared = f"{name} {drawn.choice(['=', '=', '<=>', '<', '>=', '<>'])} {value}"
         parts.append(drawn.choice([compared, compared, f"{name} IS NULL", f"{name} IS NOT NULL"]))
     if drawn.random() < 0.2:
-        folded = "word COLLATE UTF8_LCASE = 'a'"
-        parts.append(drawn.choice(["id % 3 <> 0", "id > 50", "length(word) = 1", folded]))
+        others = ["id % 3 <> 0", "id > 50", "length(word) = 1", f"{FOLDED_WORD} = 'a'"]
+        parts.append(drawn.choice(others))
     return " AND ".join(parts)
 
 

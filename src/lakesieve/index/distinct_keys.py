@@ -6,15 +6,19 @@ may be left out if all of their keys are in other files, which the scan returns 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from lakesieve.errors import UnsupportedError
 from lakesieve.index.needed_rows import NeededRows, counted_files
+from lakesieve.index.ordered_keys import OrderedKeys
 from lakesieve.index.reasons import READ_FAILURES, Reason, ReasonCode, broken_index
 from lakesieve.store import MOST_ROW_GROUPS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    import numpy as np
 
     from lakesieve.format import IndexDefinition
     from lakesieve.index.opened import OpenedIndex
@@ -30,10 +34,12 @@ class DistinctKeys:
 
     Args:
         paths: For each column, the names from a column of the table down to the field.
+        is_counted: Whether the query only counts the values of one column, in all rows.
         live: As for :func:`counted_files`. ``None`` before the engine was asked.
     """
 
     paths: tuple[tuple[str, ...], ...]
+    is_counted: bool = False
     live: Mapping[str, bytes] | None = None
 
     def needed(
@@ -63,16 +69,29 @@ class DistinctKeys:
             complete = counted_files(index, self.live)
             if not complete.any():
                 return self._not_used("the scan surely returns all rows of no indexed data file")
+            count = self._count(index, complete)
             candidates = index.with_every_key(complete)
         except READ_FAILURES as error:
             return NeededRows(reasons=(broken_index(index.definition.name, error),))
         if candidates is None:
-            return self._not_used(
+            not_used = self._not_used(
                 "most data files are needed for all keys, or the index does not know it: it was "
                 "compacted, it has a budget, or an earlier version of lakesieve wrote it"
             )
+            return replace(not_used, index=index, distinct_count=count)
         reason = Reason(code=ReasonCode.DISTINCT_KEYS, detail=f"DISTINCT {self._names}")
-        return NeededRows(index=index, candidates=candidates, reasons=(reason,))
+        return NeededRows(
+            index=index, candidates=candidates, distinct_count=count, reasons=(reason,)
+        )
+
+    def _count(self, index: OpenedIndex, complete: np.ndarray) -> int | None:
+        """Return the number of keys of some files, if the query needs it and the index has it."""
+        if not self.is_counted or len(index.definition.columns) > 1:
+            return None
+        try:
+            return OrderedKeys(index, complete).count()
+        except UnsupportedError:
+            return None
 
     def _index(
         self,

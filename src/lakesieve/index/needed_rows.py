@@ -48,7 +48,8 @@ class NeededRows:
             nothing else is known yet.
         row_filter: A filter that accepts every row that is needed.
         first: For each order, what is known of the values of its first rows.
-        index: The index whose rows are enough, if there is one.
+        distinct_count: The number of distinct keys of the files that count, if it is known.
+        index: The index whose rows are enough, or that knows the number of keys, if there is one.
         candidates: The data files and rows of this index that are enough.
         reasons: Coded reasons.
     """
@@ -56,6 +57,7 @@ class NeededRows:
     asks: tuple[OpenedIndex, ...] = ()
     row_filter: RowFilter | None = None
     first: tuple[FirstValues, ...] = ()
+    distinct_count: int | None = None
     index: OpenedIndex | None = None
     candidates: Candidates | None = None
     reasons: tuple[Reason, ...] = ()

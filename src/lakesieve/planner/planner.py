@@ -220,6 +220,9 @@ class Planner:
         result["leading"] = _leading(planned.usable, columns)
         if needed.first:
             result["first_rows"] = [asdict(one) for one in needed.first]
+        if needed.distinct_count is not None and needed.index is not None:
+            result["distinct_count"] = needed.distinct_count
+            result["indexes"] = [needed.index.definition.name]
         result["row_blocks"] = any(one.index.definition.rows_per_block for one in planned.usable)
         return result | _kept(planned.plan, known)
 

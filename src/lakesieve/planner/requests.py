@@ -185,12 +185,13 @@ def _order(order: Any) -> ScanOrder:
 def _distinct(wanted: Any) -> DistinctKeys:
     if not isinstance(wanted, dict):
         raise RequestError("distinct is not an object")
-    _check_fields(wanted, {"cols"}, {"live"})
+    _check_fields(wanted, {"cols"}, {"counted", "live"})
     columns = _of(list, wanted, "cols")
     if not columns or not all(isinstance(path, list) for path in columns):
         raise RequestError("the columns of distinct are not a list of paths")
     paths = tuple(tuple(map(str, path)) for path in columns)
-    return DistinctKeys(paths=paths, live=_live(wanted.get("live")))
+    is_counted = _of(bool, {"counted": False} | wanted, "counted")
+    return DistinctKeys(paths=paths, is_counted=is_counted, live=_live(wanted.get("live")))
 
 
 def _some_rows(wanted: Any) -> SomeRows:

@@ -1,6 +1,7 @@
 package lakesieve.rule;
 
 import java.util.ArrayList;
+import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -35,8 +36,10 @@ import org.apache.spark.sql.catalyst.plans.logical.Project;
  *
  * @param values the groups and the arguments of the aggregates
  * @param conditions the conditions below the aggregate
+ * @param aggregate the aggregate if it has no groups, otherwise null
  */
-record DistinctKeys(List<Expression> values, List<Expression> conditions) implements NeededRows {
+record DistinctKeys(List<Expression> values, List<Expression> conditions, Aggregate aggregate)
+    implements NeededRows {
   /**
    * Return what is needed of the children of a node, or null if any row may be needed.
    *
@@ -68,7 +71,37 @@ record DistinctKeys(List<Expression> values, List<Expression> conditions) implem
     if (paths.isEmpty()) return null;
     Map<String, Object> described = new LinkedHashMap<>();
     described.put("cols", new ArrayList<>(paths));
+    if (isCount(columns)) described.put("counted", true);
     return described;
+  }
+
+  @Override
+  public LogicalPlan answered(Map<String, Object> answer) {
+    if (!(answer.get("distinct_count") instanceof Number count)) return null;
+    Map<Expression, Expression> results = new IdentityHashMap<>();
+    for (AggregateExpression function : OnlyRow.functions(aggregate)) {
+      results.put(function, new Literal(count.longValue(), function.dataType()));
+    }
+    return OnlyRow.of(aggregate, results);
+  }
+
+  /** True if the aggregate only counts the distinct values of one column of the scan. */
+  private boolean isCount(LeafColumns columns) {
+    if (aggregate == null || values.isEmpty()) return false;
+    Expression column = values.get(0);
+    // nulls do not count
+    boolean isOfAllRows =
+        conditions.stream()
+            .allMatch(e -> e instanceof IsNotNull test && test.child().semanticEquals(column));
+    return columns.path(column) != null
+        && isOfAllRows
+        && values.stream().allMatch(column::semanticEquals)
+        && OnlyRow.functions(aggregate).stream()
+            .allMatch(e -> e.aggregateFunction() instanceof Count && countsOne(e));
+  }
+
+  private static boolean countsOne(AggregateExpression function) {
+    return function.aggregateFunction().children().size() == 1;
   }
 
   private static DistinctKeys ofAggregate(Aggregate aggregate) {
@@ -76,7 +109,8 @@ record DistinctKeys(List<Expression> values, List<Expression> conditions) implem
     for (NamedExpression e : Scala.list(aggregate.aggregateExpressions())) {
       if (!addArguments((Expression) e, values)) return null;
     }
-    return new DistinctKeys(values, List.of());
+    boolean hasGroups = !aggregate.groupingExpressions().isEmpty();
+    return new DistinctKeys(values, List.of(), hasGroups ? null : aggregate);
   }
 
   /** Add the arguments of all aggregates. Return false if one depends on the number of rows. */
@@ -102,7 +136,8 @@ record DistinctKeys(List<Expression> values, List<Expression> conditions) implem
             e -> e instanceof NamedExpression named ? aliased(project, named) : null);
     return new DistinctKeys(
         values.stream().map(e -> e.transformUp(aliases)).toList(),
-        conditions.stream().map(e -> e.transformUp(aliases)).toList());
+        conditions.stream().map(e -> e.transformUp(aliases)).toList(),
+        aggregate);
   }
 
   /** Return what a projection computes under a name, or null for a column that it passes on. */
@@ -116,7 +151,7 @@ record DistinctKeys(List<Expression> values, List<Expression> conditions) implem
   private DistinctKeys below(Filter filter) {
     List<Expression> every = new ArrayList<>(conditions);
     every.add(filter.condition());
-    return new DistinctKeys(values, every);
+    return new DistinctKeys(values, every, aggregate);
   }
 
   /**

@@ -8,8 +8,6 @@ import java.util.Map;
 import lakesieve.predicate.KeyType;
 import lakesieve.predicate.LeafColumns;
 import lakesieve.spark.Scala;
-import lakesieve.spark.TreeReplacement;
-import org.apache.spark.sql.Row$;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Descending$;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -26,10 +24,8 @@ import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression;
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateFunction;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Max;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Min;
-import org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation$;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
-import org.apache.spark.sql.catalyst.plans.logical.LocalRelation$;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Sort;
@@ -120,7 +116,7 @@ record FirstRows(List<Order> orders, boolean isFiltered, Aggregate aggregate)
   private static FirstRows ofAggregate(Aggregate aggregate) {
     if (!aggregate.groupingExpressions().isEmpty()) return null;
     List<Order> orders = new ArrayList<>();
-    for (AggregateExpression e : aggregates(aggregate)) {
+    for (AggregateExpression e : OnlyRow.functions(aggregate)) {
       Order order = e.filter().isDefined() ? null : order(e.aggregateFunction());
       if (order == null) return null;
       orders.add(order);
@@ -135,47 +131,19 @@ record FirstRows(List<Order> orders, boolean isFiltered, Aggregate aggregate)
     return null;
   }
 
-  /** Return all aggregates in the expressions of a node. */
-  private static List<AggregateExpression> aggregates(Aggregate aggregate) {
-    List<AggregateExpression> all = new ArrayList<>();
-    for (NamedExpression e : Scala.list(aggregate.aggregateExpressions())) {
-      addAggregates((Expression) e, all);
-    }
-    return all;
-  }
-
-  private static void addAggregates(Expression e, List<AggregateExpression> all) {
-    if (e instanceof AggregateExpression aggregate) all.add(aggregate);
-    else Scala.list(e.children()).forEach(child -> addAggregates(child, all));
-  }
-
-  /**
-   * Return the only row of the aggregate as a plan without a scan, or null if the values do not
-   * suffice.
-   *
-   * @param known what Python knows of the first rows of each order
-   */
-  LogicalPlan answered(List<FirstValues> known) {
+  @Override
+  public LogicalPlan answered(Map<String, Object> answer) {
+    List<FirstValues> known = PythonPlanner.firstValues(answer);
     if (aggregate == null || isFiltered || known.size() != orders.size()) return null;
-    Map<Expression, Expression> literals = new IdentityHashMap<>();
-    List<AggregateExpression> functions = aggregates(aggregate);
+    Map<Expression, Expression> results = new IdentityHashMap<>();
+    List<AggregateExpression> functions = OnlyRow.functions(aggregate);
     for (int i = 0; i < functions.size(); i++) {
       Expression function = functions.get(i);
       Object value = KeyType.decoded(known.get(i).value(), function.dataType());
       if (value == null) return null;
-      literals.put(function, new Literal(value, function.dataType()));
+      results.put(function, new Literal(value, function.dataType()));
     }
-    List<NamedExpression> columns = new ArrayList<>();
-    for (NamedExpression e : Scala.list(aggregate.aggregateExpressions())) {
-      // a kept plan would repeat the same random number
-      if (!((Expression) e).deterministic()) return null;
-      Object column = ((Expression) e).transformDown(new TreeReplacement<>(literals::get));
-      columns.add((NamedExpression) column);
-    }
-    LogicalPlan oneRow =
-        LocalRelation$.MODULE$.fromExternalRows(
-            Scala.seq(List.of()), Scala.seq(List.of(Row$.MODULE$.empty())));
-    return ConvertToLocalRelation$.MODULE$.apply(new Project(Scala.seq(columns), oneRow));
+    return OnlyRow.of(aggregate, results);
   }
 
   /**

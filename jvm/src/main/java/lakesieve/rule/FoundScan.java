@@ -86,19 +86,16 @@ public final class FoundScan {
   }
 
   /**
-   * Replace the aggregate that reads the scan by its only row, if the row is certain.
+   * Replace the aggregate that reads the scan by its only row, if an index knows the row.
    *
-   * @param known what Python knows of the first rows of each order
+   * @param answer Python's answer about the scan
    * @param replaced gets what replaces the aggregate
    */
-  void answer(List<FirstRows.FirstValues> known, Map<LogicalPlan, LogicalPlan> replaced) {
-    if (!allRowsKnown || !(neededRows instanceof FirstRows first)) return;
-    LogicalPlan row = first.answered(known);
+  void answer(Map<String, Object> answer, Map<LogicalPlan, LogicalPlan> replaced) {
+    LogicalPlan row = allRowsKnown ? neededRows.answered(answer) : null;
     if (row == null) return;
-    replaced.put(first.aggregate(), row);
-    outcome.read = 0;
-    outcome.rows = null;
-    outcome.skipped("from-index", "the index has the answer");
+    replaced.put(neededRows.aggregate(), row);
+    outcome.readNothing();
   }
 
   /** True when the scan occurs once in the plan. */

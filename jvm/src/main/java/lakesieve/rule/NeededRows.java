@@ -1,6 +1,7 @@
 package lakesieve.rule;
 
 import java.util.Map;
+import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
 /**
@@ -20,6 +21,17 @@ public sealed interface NeededRows permits FirstRows, DistinctKeys, SomeRows {
     if (some != null) return some;
     return DistinctKeys.below(n, above instanceof DistinctKeys keys ? keys : null);
   }
+
+  /** The aggregate without groups that needs the rows, or null. */
+  Aggregate aggregate();
+
+  /**
+   * Return the only row of the aggregate as a plan without a scan, or null if the answer does not
+   * have it.
+   *
+   * @param answer Python's answer about a scan of which indexes know every row
+   */
+  LogicalPlan answered(Map<String, Object> answer);
 
   /** Name of the field of a request that has the description. */
   String field();

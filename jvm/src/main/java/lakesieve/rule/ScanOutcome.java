@@ -6,6 +6,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.stream.Collectors;
 import lakesieve.files.FileRows;
 
 /** The result of pruning one scan: a row of the report. */
@@ -82,6 +83,15 @@ final class ScanOutcome {
   /** Note why the scan was not pruned, or not by the keys of a join. */
   void skipped(String code, String detail) {
     ownReasons.add(new Reason(code, detail));
+  }
+
+  /** Note that an index has the answer, so nothing is read. */
+  void readNothing() {
+    read = 0;
+    uncovered = 0;
+    rows = null;
+    String names = indexes.stream().map(String::valueOf).collect(Collectors.joining(", "));
+    reasons = List.of(new Reason("from-index", names));
   }
 
   /** Return the row as the report shows it. */

@@ -111,13 +111,14 @@ final class ScanPruner {
           (List<?>) part.get("indexes"),
           (List<?>) part.get("reasons"),
           (String) part.get("predicate"));
-      if (part.get("keep") == null) continue;
-      boolean marked =
-          early || f.needed != null || !f.keys().isEmpty() || part.get("given") != null;
       List<FirstRows.FirstValues> first = PythonPlanner.firstValues(part);
       f.firstRowsKnown = !first.isEmpty();
-      keep(f, python.keepSet(answer, part, marked, known, used), f.condition(first), replaced);
-      f.answer(first, replaced);
+      boolean marked =
+          early || f.needed != null || !f.keys().isEmpty() || part.get("given") != null;
+      if (part.get("keep") != null) {
+        keep(f, python.keepSet(answer, part, marked, known, used), f.condition(first), replaced);
+      }
+      f.answer(part, replaced);
     }
     python.remember(used);
     if (!again.isEmpty()) ask(scans, again, ofKeys, replaced, early);

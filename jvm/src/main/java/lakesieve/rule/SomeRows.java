@@ -3,6 +3,7 @@ package lakesieve.rule;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.GlobalLimit;
 import org.apache.spark.sql.catalyst.plans.logical.LocalLimit;
@@ -35,6 +36,16 @@ record SomeRows(int limit, boolean isFiltered, boolean isOfResult) implements Ne
     if (above.isFiltered) return null;
     if (n instanceof LocalLimit local) return above.in(local);
     return n instanceof Offset offset ? above.after(offset) : null;
+  }
+
+  @Override
+  public Aggregate aggregate() {
+    return null;
+  }
+
+  @Override
+  public LogicalPlan answered(Map<String, Object> answer) {
+    return null;
   }
 
   @Override

@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import java.util.List;
 import java.util.Map;
 import lakesieve.spark.Scala;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Add;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
@@ -125,21 +126,56 @@ class DistinctKeysTest {
     }
   }
 
+  @Test
+  void aCountOfOneColumnMayBeKnown() {
+    LogicalPlan counted = aggregate(List.of(), List.of(count(true, key), named(number(7))), leaf);
+    LogicalPlan withoutNulls = new Filter(new IsNotNull(key), leaf);
+
+    assertEquals(true, needed(counted).get("counted"));
+    InternalRow row = Scala.list(answered(counted, Map.of("distinct_count", 3)).data()).get(0);
+    assertEquals(List.of(3L, 7), List.of(row.getLong(0), row.getInt(1)));
+    assertNull(answered(counted, Map.of()));
+    LogicalPlan ofValues = aggregate(List.of(), List.of(count(true, key)), withoutNulls);
+    assertEquals(true, needed(ofValues).get("counted"));
+  }
+
+  @Test
+  void otherCountsAreNotKnown() {
+    LogicalPlan compared = new Filter(new GreaterThan(key, number(3)), leaf);
+    List<LogicalPlan> others =
+        List.of(
+            aggregate(List.of(key), List.of(count(true, key)), leaf),
+            aggregate(List.of(), List.of(count(true, key)), compared),
+            aggregate(List.of(), List.of(count(true, key), count(true, other)), leaf),
+            aggregate(List.of(), List.of(count(true, key), one(new Max(key))), leaf),
+            aggregate(List.of(), List.of(count(true, new Add(key, number(1)))), leaf));
+    for (LogicalPlan each : others) assertNull(needed(each).get("counted"));
+  }
+
+  private static LocalRelation answered(LogicalPlan plan, Map<String, Object> answer) {
+    return (LocalRelation) rows(plan).answered(answer);
+  }
+
   private List<?> columns(LogicalPlan plan) {
     return (List<?>) needed(plan).get("cols");
   }
 
   /** Return what a plan needs of its leaf. */
-  private static Map<String, Object> needed(LogicalPlan plan) {
+  private Map<String, Object> needed(LogicalPlan plan) {
+    NeededRows rows = rows(plan);
+    Map<String, Object> described = rows == null ? null : rows.described(leaf);
+    if (described != null) assertEquals("distinct", rows.field());
+    return described;
+  }
+
+  private static NeededRows rows(LogicalPlan plan) {
     NeededRows rows = null;
     LogicalPlan n = plan;
     while (!n.children().isEmpty()) {
       rows = NeededRows.below(n, rows);
       n = Scala.list(n.children()).get(0);
     }
-    Map<String, Object> described = rows == null ? null : rows.described(n);
-    if (described != null) assertEquals("distinct", rows.field());
-    return described;
+    return rows;
   }
 
   private static LogicalPlan grouped(List<? extends Expression> groups, LogicalPlan child) {

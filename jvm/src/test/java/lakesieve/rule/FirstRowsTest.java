@@ -103,7 +103,7 @@ class FirstRowsTest {
   void knownValuesReplaceAnAggregate() {
     LogicalPlan plan = aggregate(project(leaf), max(key), number(7), min(other));
 
-    LogicalPlan row = first(plan).answered(List.of(integer(3), integer(4)));
+    LogicalPlan row = first(plan).answered(answer(integer(3), integer(4)));
 
     List<NamedExpression> columns = Scala.list(((Aggregate) plan).aggregateExpressions());
     assertEquals(ids(columns), ids(Scala.list(row.output())));
@@ -118,11 +118,11 @@ class FirstRowsTest {
     LogicalPlan filtered = aggregate(new Filter(new GreaterThan(key, number(1)), leaf), max(key));
     LogicalPlan random = aggregate(leaf, max(key), new Rand(number(1)));
 
-    assertNull(first(plan).answered(List.of(integer(5), new FirstValues(null, null))));
-    assertNull(first(plan).answered(List.of(integer(5))));
-    assertNull(first(filtered).answered(List.of(integer(5))));
-    assertNull(first(random).answered(List.of(integer(5))));
-    assertNull(first(limit(1, sort(true, leaf))).answered(List.of(integer(5))));
+    assertNull(first(plan).answered(answer(integer(5), new FirstValues(null, null))));
+    assertNull(first(plan).answered(answer(integer(5))));
+    assertNull(first(filtered).answered(answer(integer(5))));
+    assertNull(first(random).answered(answer(integer(5))));
+    assertNull(first(limit(1, sort(true, leaf))).answered(answer(integer(5))));
   }
 
   @Test
@@ -142,6 +142,10 @@ class FirstRowsTest {
 
   private static Expression condition(LogicalPlan plan, FirstValues... known) {
     return first(plan).condition(List.of(known));
+  }
+
+  private static Map<String, Object> answer(FirstValues... known) {
+    return Map.of("first_rows", List.of(known));
   }
 
   private static FirstValues integer(int value) {
