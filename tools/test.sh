@@ -8,7 +8,11 @@ cd "$(dirname "$0")/.."
 at_once=5
 sessions=(core 4.1-files 4.1-folders 4.1-commands 4.1-kinds hudi 3.5)
 # each has an environment of its own, which nothing else needs
-if [[ ${LAKESIEVE_DEPTH:-test} == soak ]]; then sessions+=(4.0 4.2 4.3 oldest); fi
+if [[ ${LAKESIEVE_DEPTH:-test} == soak ]]; then
+  sessions+=(4.0 4.2 4.3 oldest)
+else
+  sessions+=(4.2-statements)
+fi
 if (($# > 0)); then sessions=("$@"); fi
 shopt -s extglob
 # so that the four of them take about as long as hudi and 3.5 together
@@ -26,6 +30,10 @@ run() {
     4.1-files)
       .venv/bin/pytest -m spark tests/{cli,spark}/ "${folders[@]/#/--ignore=}" \
         "${commands[@]/#/--ignore=}" "${kinds[@]/#/--ignore=}"
+      ;;
+    4.2-statements)
+      make --no-print-directory .venv-4.2/.complete
+      .venv-4.2/bin/pytest tests/spark/extension/test_{statements,servers}.py
       ;;
     *) make --no-print-directory "test-$1" ;;
   esac

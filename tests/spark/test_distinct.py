@@ -109,7 +109,7 @@ def test_drawn_queries(spark: SparkSession, tmp_path: Path, name: str, seed: int
         driver,
         drawn,
         lambda relation: _query(drawn, relation),
-        count=depth("QUERIES", test=3, soak=10),
+        count=depth("QUERIES", test=2, soak=10),
         surely_used="SELECT DISTINCT word FROM {t}",
         is_used=lambda scan: ReasonCode.DISTINCT_KEYS in {reason.code for reason in scan.reasons},
     )

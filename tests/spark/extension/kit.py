@@ -40,7 +40,7 @@ HAS_ICEBERG = FORMATS["iceberg"].runs_on(spark_version_of(pyspark.__version__).n
 """Whether Iceberg has a runtime for this version of Spark."""
 
 COLUMNS = ("i", "l", "s", "d", "t", "x")
-PREDICATES = depth("PREDICATES", test=6, soak=40)
+PREDICATES = depth("PREDICATES", test=4, soak=40)
 # jars of the formats; of what they depend on, Spark has its own
 JARS = ("io.delta_", "org.apache.iceberg_", "org.apache.hudi_")
 # reads the statements that spark-sql is given

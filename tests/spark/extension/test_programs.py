@@ -26,7 +26,6 @@ def test_same_answers(
     check_program(program, settings_of(spark, jar), list(relations.values()), tmp_path)
 
 
-@pytest.mark.in_time("spark-sql")
 @pytest.mark.parametrize("program", ["spark-sql", "spark-shell"])
 def test_statements(spark: SparkSession, jar: Path, tmp_path: Path, program: str) -> None:
     """A job in SQL and a job in Scala run the script of statements."""

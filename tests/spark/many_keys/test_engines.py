@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _FILES = 6
-_FILTERS = depth("FILTERS", test=60, soak=2000)
+_FILTERS = depth("FILTERS", test=25, soak=2000)
 _TAGS = ("", "a", "tag", "Tag", "ä", "two words")
 
 
