@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from tests.kit.building import build_index
 
+from lakesieve.index.access import without_engine
 from lakesieve.tables.opening import open_table
 
 if TYPE_CHECKING:
@@ -21,7 +22,15 @@ if TYPE_CHECKING:
 
     from lakesieve.tables import TableReader
 
-__all__ = ["COLUMNS", "drawn_table", "index_of", "indexes_with_gaps", "rows", "rows_by_file"]
+__all__ = [
+    "COLUMNS",
+    "covered_files",
+    "drawn_table",
+    "index_of",
+    "indexes_with_gaps",
+    "rows",
+    "rows_by_file",
+]
 
 COLUMNS: dict[str, pa.DataType] = {
     "id": pa.int64(),
@@ -158,4 +167,14 @@ def rows_by_file(table: TableReader) -> dict[str, list[dict[str, Any]]]:
     return {
         path: pq.read_table(path.removeprefix("file:").partition("#")[0]).to_pylist()
         for path in paths
+    }
+
+
+def covered_files(table: TableReader) -> dict[str, list[str]]:
+    """Return the data files that each index of one column covers, by the name of the column."""
+    indexes, _ = without_engine().indexes(table, None)
+    return {
+        columns[0].name: sorted(set(index.paths().to_pylist()))
+        for index in indexes
+        if len(columns := index.definition.columns) == 1
     }

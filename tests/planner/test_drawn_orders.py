@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.depth import depth
-from tests.engines.tables import COLUMNS, indexes_with_gaps, rows, rows_by_file
+from tests.engines.tables import COLUMNS, covered_files, indexes_with_gaps, rows, rows_by_file
 from tests.planner.conditions import compared_with, drawn_condition, order_of, truth
 from tests.planner.engine import Engine, scan_of
 
@@ -177,19 +177,17 @@ def test_files_of_the_first_rows_are_kept(table: TableReader) -> None:
 
 
 def test_first_values_are_those_of_the_rows(table: TableReader) -> None:
-    """What is told as highest or lowest value is that of the files that the engine reads whole."""
+    """The planner tells the highest or lowest value in the files that the engine reads whole."""
     drawn = random.Random("first values")
     engine = Engine(Planner().answer)
     held = rows_by_file(table)
-    indexes, _ = without_engine().indexes(table, None)
-    alone = {
-        one.definition.columns[0].name: one for one in indexes if len(one.definition.columns) == 1
-    }
+    alone = covered_files(table)
     known = 0
-    for name, index in alone.items():
-        covered = set(index.paths().to_pylist())
+    for name, covered in alone.items():
         for descending in (True, False):
-            chosen = sorted(covered & set(drawn.sample(sorted(held), drawn.choice([3, FILES]))))
+            chosen = sorted(
+                set(covered) & set(drawn.sample(sorted(held), drawn.choice([3, FILES])))
+            )
             order = {"col": [name], "descending": descending, "nulls_first": False, "limit": 1}
             scan = scan_of(table, {"op": "and", "args": []})
             scan |= {"first_rows": {"orders": [order], "filtered": False}}

@@ -289,8 +289,8 @@ def first_value(
         return None
     try:
         keys = OrderedKeys(ordered.index, chosen).from_end(1, descending=order.descending)
-    except READ_FAILURES:
-        # the files of the first rows are read, with a reason
+    except UnsupportedError:
+        # the index does not keep this key
         return None
     return written_value(column.kind, column.scale, keys[0]) if keys else None
 

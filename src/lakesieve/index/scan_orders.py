@@ -19,6 +19,7 @@ from lakesieve.index.first_rows import (
     values_of_first_rows,
 )
 from lakesieve.index.needed_rows import FirstValues, NeededRows, counted_files
+from lakesieve.index.reasons import READ_FAILURES, broken_index
 from lakesieve.index.scan_decision import column_types
 from lakesieve.predicate import any_of, bind, exact_values
 
@@ -105,6 +106,9 @@ class ScanOrders:
             filters.append(one)
             reasons.append(reason)
             is_end = not self.is_filtered and each.order.limit == 1
-            value = first_value(each.order, ordered, chosen) if is_end else None
+            try:
+                value = first_value(each.order, ordered, chosen) if is_end else None
+            except READ_FAILURES as error:
+                return NeededRows(reasons=(broken_index(ordered.index.definition.name, error),))
             first.append(FirstValues(value=value, bound=bound_of(each.order, ordered, one.ranges)))
         return NeededRows(row_filter=any_of(filters), first=tuple(first), reasons=tuple(reasons))

@@ -32,7 +32,7 @@ def test_statements(spark: SparkSession) -> None:
     """After enable(), a session that runs already understands statements about indexes."""
     ls.enable(spark)
     try:
-        # the whole script runs on the default version, and in a soak on all of them
+        # make test runs the whole script on the default version of Spark only, make soak on all
         is_short = not spark.version.startswith("4.1") and not is_soak()
         check_statements(spark, "statements", is_short=is_short)
     finally:

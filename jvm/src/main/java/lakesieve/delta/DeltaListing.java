@@ -71,8 +71,8 @@ public final class DeltaListing extends Rule<LogicalPlan> {
   }
 
   /**
-   * Collect leaves that read Delta's log, each with whether indexes may skip files of it: there is
-   * a condition right above it, or the query needs only some of its rows.
+   * Collect the leaves that read Delta's log. A leaf gets true if indexes may skip some of its
+   * files: a condition is right above the leaf, or the query needs only some of its rows.
    */
   private static void collect(
       LogicalPlan node,

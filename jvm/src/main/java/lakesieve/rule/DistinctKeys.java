@@ -18,6 +18,7 @@ import org.apache.spark.sql.catalyst.expressions.IsNull;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression;
+import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateFunction;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Count;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Max;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Min;
@@ -106,27 +107,16 @@ record DistinctKeys(List<Expression> values, List<Expression> conditions, Aggreg
 
   private static DistinctKeys ofAggregate(Aggregate aggregate) {
     List<Expression> values = new ArrayList<>(Scala.list(aggregate.groupingExpressions()));
-    for (NamedExpression e : Scala.list(aggregate.aggregateExpressions())) {
-      if (!addArguments((Expression) e, values)) return null;
+    for (AggregateExpression e : OnlyRow.functions(aggregate)) {
+      AggregateFunction function = e.aggregateFunction();
+      boolean isOfDistinct = e.isDistinct() && function instanceof Count;
+      boolean isEnd = function instanceof Max || function instanceof Min;
+      // any other function depends on the number of rows
+      if (e.filter().isDefined() || !isOfDistinct && !isEnd) return null;
+      values.addAll(Scala.list(function.children()));
     }
     boolean hasGroups = !aggregate.groupingExpressions().isEmpty();
     return new DistinctKeys(values, List.of(), hasGroups ? null : aggregate);
-  }
-
-  /** Add the arguments of all aggregates. Return false if one depends on the number of rows. */
-  private static boolean addArguments(Expression e, List<Expression> values) {
-    if (e instanceof AggregateExpression aggregate) {
-      var function = aggregate.aggregateFunction();
-      boolean isOfDistinct = aggregate.isDistinct() && function instanceof Count;
-      boolean isEnd = function instanceof Max || function instanceof Min;
-      if (aggregate.filter().isDefined() || !isOfDistinct && !isEnd) return false;
-      values.addAll(Scala.list(function.children()));
-      return true;
-    }
-    for (Expression child : Scala.list(e.children())) {
-      if (!addArguments(child, values)) return false;
-    }
-    return true;
   }
 
   /** Return the values and the conditions over the columns below a projection. */

@@ -40,7 +40,7 @@ import org.apache.spark.unsafe.types.UTF8String;
  * needs the first rows of two orders.
  *
  * @param isFiltered whether a condition holds for the rows
- * @param aggregate the node whose {@code max} and {@code min} are the orders, or null
+ * @param aggregate the aggregate whose {@code max} and {@code min} give the orders; null for a sort
  */
 record FirstRows(List<Order> orders, boolean isFiltered, Aggregate aggregate)
     implements NeededRows {
@@ -124,7 +124,10 @@ record FirstRows(List<Order> orders, boolean isFiltered, Aggregate aggregate)
     return orders.isEmpty() ? null : new FirstRows(orders, false, aggregate);
   }
 
-  /** Return the order whose first row has the result of an aggregate function, or null. */
+  /**
+   * Return the order for {@code max} or {@code min}. Its first row has the result. Return null for
+   * any other function.
+   */
   private static Order order(AggregateFunction function) {
     if (function instanceof Max max) return new Order(max.child(), true, false, 1);
     if (function instanceof Min min) return new Order(min.child(), false, false, 1);
@@ -133,8 +136,9 @@ record FirstRows(List<Order> orders, boolean isFiltered, Aggregate aggregate)
 
   @Override
   public LogicalPlan answered(Map<String, Object> answer) {
+    if (aggregate == null || isFiltered) return null;
     List<FirstValues> known = PythonPlanner.firstValues(answer);
-    if (aggregate == null || isFiltered || known.size() != orders.size()) return null;
+    if (known.size() != orders.size()) return null;
     Map<Expression, Expression> results = new IdentityHashMap<>();
     List<AggregateExpression> functions = OnlyRow.functions(aggregate);
     for (int i = 0; i < functions.size(); i++) {
@@ -147,13 +151,15 @@ record FirstRows(List<Order> orders, boolean isFiltered, Aggregate aggregate)
   }
 
   /**
-   * Return a condition on the columns of the scan that all needed rows fulfil, or null. Spark
-   * converts rows only if they fulfil it.
+   * Return a condition on the columns of the scan that every needed row fulfils, or null. Spark
+   * converts only rows that fulfil it.
    *
-   * @param known what Python knows of the first rows of each order
+   * @param answer Python's answer about the scan
    */
-  Expression condition(List<FirstValues> known) {
-    if (orders.size() != 1 || known.size() != 1) return null;
+  Expression condition(Map<String, Object> answer) {
+    if (orders.size() != 1) return null;
+    List<FirstValues> known = PythonPlanner.firstValues(answer);
+    if (known.size() != 1) return null;
     Order order = orders.get(0);
     DataType type = order.key.dataType();
     Object value = KeyType.decoded(known.get(0).bound(), type);

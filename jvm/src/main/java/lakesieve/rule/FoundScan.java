@@ -29,9 +29,6 @@ public final class FoundScan {
   /** The conditions right above the first occurrence, as Spark has them. */
   public final List<Expression> above;
 
-  /** Name of the field of a request that says which rows the query needs. */
-  String neededField;
-
   /** The only rows that the query needs, for Python; null if it may need any row. */
   Map<String, Object> needed;
 
@@ -82,7 +79,11 @@ public final class FoundScan {
   void setNeeded(NeededRows rows) {
     neededRows = rows;
     needed = rows == null ? null : rows.described(leaf);
-    neededField = rows == null ? null : rows.field();
+  }
+
+  /** Name of the field of a request that says which rows the query needs, if it needs only some. */
+  String neededField() {
+    return neededRows.field();
   }
 
   /**
@@ -149,9 +150,13 @@ public final class FoundScan {
     outcome.skipped(code, detail);
   }
 
-  /** Return a condition that all rows fulfil that the query needs of the scan, or null. */
-  Expression condition(List<FirstRows.FirstValues> known) {
-    return neededRows instanceof FirstRows first ? first.condition(known) : null;
+  /**
+   * Return a condition that every needed row of the scan fulfils, or null.
+   *
+   * @param answer Python's answer about the scan
+   */
+  Expression condition(Map<String, Object> answer) {
+    return neededRows instanceof FirstRows first ? first.condition(answer) : null;
   }
 
   /**

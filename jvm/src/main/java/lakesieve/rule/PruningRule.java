@@ -147,8 +147,8 @@ public final class PruningRule extends Rule<LogicalPlan> {
   }
 
   /**
-   * Prune deferred scans. Return true if each of them keeps so few files that its format would
-   * hardly skip more.
+   * Prune the deferred scans. Return true if each scan keeps few files, so that the table format
+   * would hardly skip more.
    */
   private boolean keepsFew(
       LogicalPlan plan,

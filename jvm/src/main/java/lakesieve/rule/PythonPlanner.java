@@ -131,30 +131,29 @@ public final class PythonPlanner {
   record LiveFiles(Map<String, String> bits, int count) {}
 
   /**
-   * Return the files of each index that Python asks about of which a scan returns every row.
+   * Return for each index that Python asks about: its files of which the scan returns every row.
    *
    * @param answer the whole answer
    * @param scan its part about the scan, which has "live"
-   * @param complete returns these files for the secret of their digests
+   * @param complete these files of the scan, by digests that begin with the answer's secret
    * @param known the catalogues that the JVM has already; this method adds those that it fetches
    * @param used gets the catalogues that the scan needs
    */
   List<LiveFiles> liveFiles(
       Map<String, Object> answer,
       Map<String, Object> scan,
-      CompleteFiles complete,
+      List<FileGroup> complete,
       Map<String, CatalogueFiles> known,
       Map<String, CatalogueFiles> used)
       throws Exception {
     List<List<Catalogue>> listed = JSON.convertValue(scan.get("live"), LISTED);
     CatalogueFiles[][] indexes = indexes(listed, answer, known, used);
-    List<FileGroup> groups = complete.groups(secret(answer));
     List<LiveFiles> live = new ArrayList<>();
     for (int i = 0; i < indexes.length; i++) {
       BitSet[] marks = new BitSet[indexes[i].length];
       Arrays.setAll(marks, j -> new BitSet());
       int count = 0;
-      for (FileGroup group : groups) count += group.mark(indexes[i], marks);
+      for (FileGroup group : complete) count += group.mark(indexes[i], marks);
       Map<String, String> bits = new LinkedHashMap<>();
       for (int j = 0; j < marks.length; j++) {
         byte[] bytes = Arrays.copyOf(marks[j].toByteArray(), (indexes[i][j].files() + 7) / 8);
@@ -169,11 +168,6 @@ public final class PythonPlanner {
   static List<FirstRows.FirstValues> firstValues(Map<String, Object> scan) {
     Object first = scan.get("first_rows");
     return first == null ? List.of() : JSON.convertValue(first, FIRST);
-  }
-
-  /** Returns the files of which a scan returns every row. */
-  interface CompleteFiles {
-    List<FileGroup> groups(byte[] secret) throws Exception;
   }
 
   private CatalogueFiles[][] indexes(
@@ -195,7 +189,8 @@ public final class PythonPlanner {
     return indexes;
   }
 
-  private static byte[] secret(Map<String, Object> answer) {
+  /** Return what the digests of an answer begin with. */
+  static byte[] secret(Map<String, Object> answer) {
     return Base64.getDecoder().decode((String) answer.get("secret"));
   }
 

@@ -90,6 +90,8 @@ final class ScanOutcome {
     read = 0;
     uncovered = 0;
     rows = null;
+    wholeFiles = List.of();
+    wholeRowGroups = List.of();
     String names = indexes.stream().map(String::valueOf).collect(Collectors.joining(", "));
     reasons = List.of(new Reason("from-index", names));
   }

@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
 import lakesieve.files.CatalogueFiles;
+import lakesieve.files.FileGroup;
 import lakesieve.files.FileOrdinals;
 import lakesieve.files.KeepSet;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -56,7 +57,7 @@ final class ScanPruner {
       if (given != null) request.put("given", given);
       // before the format has planned a scan, which files it returns whole would be planning it
       boolean tells = f.needed != null && !f.isRewritten() && !early;
-      if (tells) request.put(f.neededField, f.needed);
+      if (tells) request.put(f.neededField(), f.needed);
       requests.add(request);
     }
     if (requests.isEmpty()) return;
@@ -111,12 +112,12 @@ final class ScanPruner {
           (List<?>) part.get("indexes"),
           (List<?>) part.get("reasons"),
           (String) part.get("predicate"));
-      List<FirstRows.FirstValues> first = PythonPlanner.firstValues(part);
-      f.firstRowsKnown = !first.isEmpty();
+      f.firstRowsKnown = part.get("first_rows") != null;
       boolean marked =
           early || f.needed != null || !f.keys().isEmpty() || part.get("given") != null;
+      // also for a scan that is then not read: Delta lists the files of its table from now on
       if (part.get("keep") != null) {
-        keep(f, python.keepSet(answer, part, marked, known, used), f.condition(first), replaced);
+        keep(f, python.keepSet(answer, part, marked, known, used), f.condition(part), replaced);
       }
       f.answer(part, replaced);
     }
@@ -132,9 +133,9 @@ final class ScanPruner {
       Map<String, CatalogueFiles> known,
       Map<String, CatalogueFiles> used)
       throws Exception {
-    List<PythonPlanner.LiveFiles> live =
-        python.liveFiles(
-            answer, part, secret -> f.adapter.completeGroups(f.leaf, secret), known, used);
+    byte[] secret = PythonPlanner.secret(answer);
+    List<FileGroup> complete = f.adapter.completeGroups(f.leaf, secret);
+    List<PythonPlanner.LiveFiles> live = python.liveFiles(answer, part, complete, known, used);
     f.allRowsKnown = live.stream().allMatch(each -> each.count() == f.outcome.read);
     if (f.needed.get(ORDERS) == null) return counted(f.needed, live.get(0).bits());
     List<Map<String, Object>> orders = new ArrayList<>();
@@ -158,7 +159,7 @@ final class ScanPruner {
     for (Map<String, Object> request : requests) {
       if (!request.get("id").equals(id)) continue;
       Map<String, Object> again = new LinkedHashMap<>(request);
-      again.put(f.neededField, f.needed);
+      again.put(f.neededField(), f.needed);
       return again;
     }
     throw new IllegalStateException("an answer for no scan of the request");

@@ -141,7 +141,7 @@ class FirstRowsTest {
   }
 
   private static Expression condition(LogicalPlan plan, FirstValues... known) {
-    return first(plan).condition(List.of(known));
+    return first(plan).condition(answer(known));
   }
 
   private static Map<String, Object> answer(FirstValues... known) {
