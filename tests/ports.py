@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import socket
 import time
 from typing import TYPE_CHECKING
@@ -13,11 +14,27 @@ if TYPE_CHECKING:
 __all__ = ["free_port", "listens", "wait_until_it_listens"]
 
 
+# Systems give a socket without a wanted port one of 32768 and above. A server of a test that
+# starts later would meet such a socket of another test, a result of Spark for example.
+_PORTS = range(20_000, 32_768)
+_given: set[int] = set()
+
+
 def free_port() -> int:
-    """A port on which nothing listens."""
+    """A port on which nothing listens, and on which only a server that names it ever will."""
+    drawn = random.SystemRandom().sample(_PORTS, 1000)
+    port = next(port for port in drawn if port not in _given and _is_free(port))
+    _given.add(port)
+    return port
+
+
+def _is_free(port: int) -> bool:
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
+        try:
+            taken.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+        return True
 
 
 def listens(port: int) -> bool:

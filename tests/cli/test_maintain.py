@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.ports import free_port
 
 from lakesieve.index.maintenance import MaintenanceStep, TableMaintenance
 from lakesieve.report.maintenance_metrics import MaintenanceMetrics
@@ -141,9 +142,7 @@ def test_rounds_end_after_the_work_in_hand(lakesieve: Run, file: str, session: S
 
 def test_metrics_of_rounds() -> None:
     """Prometheus reads lag, bytes, durations and errors by table, on this machine alone."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     metrics = MaintenanceMetrics()
     metrics.serve(port)
     metrics.observe(DONE)
