@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 ROWS_PER_BLOCK = 20_000
 """Rows of a block: as many as parquet-java puts into a page at most."""
 
-_LARGE_FILE = 32 << 20
+_LARGE_FILE = 8 << 20
 _MANY_BLOCKS = 10
 _MOST_ROWS = 2**31 - 1
 
