@@ -58,6 +58,14 @@ MESSAGE = f"""concat_ws(' ',
   {_word(7)}, {_word(8)}, {_word(9)}, {_word(10)},
   IF(id % 1000003 = 77, 'deadlock', NULL))"""
 
+_EVENT = f"""to_json(struct(
+  struct(id DIV 1000 AS id) AS batch,
+  struct({_word(15)} AS name, {_drawn(16, 1_000_000)} AS id, {_drawn(17, 100)} AS age) AS user,
+  {_REQUEST} AS session,
+  concat('/shop/', {_word(18)}, '/', {_drawn(19, 100_000)}) AS path,
+  element_at(array({_AGENTS}), 1 + {_drawn(20, 4)}) AS agent,
+  {_drawn(21, 2000)} AS took))"""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Query:
@@ -145,7 +153,7 @@ _CONTENTS = (
             "id",
             f"array({_word(12)}, {_word(13)}, concat('batch ', id DIV 1000)) AS tags",
             f"map('color', {_word(14)}, 'batch', CAST(id DIV 1000 AS STRING)) AS attributes",
-            f"to_json(struct(struct(id DIV 1000 AS id) AS batch, {_word(15)} AS user)) AS payload",
+            f"{_EVENT} AS payload",
         ),
         indexes={
             "tags": "elements(tags)",
