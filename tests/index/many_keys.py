@@ -51,6 +51,8 @@ def definition_of(kind: str) -> IndexDefinition:
     """Return the definition of an index with keys of a kind."""
     stored, sources = stored_tree(tree_of(kind), COLUMNS)
     columns = key_expression(f"{kind}({SOURCES[kind]})", stored, sources, _PARTS[kind])
+    expression = columns[0].expression
+    assert expression is not None
     return IndexDefinition(
         name="n",
         index_uuid="i",
@@ -62,7 +64,7 @@ def definition_of(kind: str) -> IndexDefinition:
             for c in columns
         ),
         created_at="",
-        expression=columns[0].expression,
+        expressions=(expression,),
     )
 
 

@@ -8,9 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lakesieve.errors import IndexFormatError, UnsupportedError
+from lakesieve.errors import (
+    IndexFormatError,
+    InvalidInputError,
+    NotFoundError,
+    UnsupportedError,
+)
 from lakesieve.format import IndexDefinition, KeyExpression, SourceColumn
-from lakesieve.index.definition import default_name, expression_of_keys, key_columns
+from lakesieve.index.definition import default_name, key_columns
 from lakesieve.index.expression_conditions import Expressions
 from lakesieve.index.expressions import (
     UnknownColumnError,
@@ -220,10 +225,11 @@ def test_changed_sources() -> None:
         [],
         [],
     )
-    (column,) = expression_columns(definition, COLUMNS)
+    (key,) = definition.keys
+    (column,) = expression_columns(key, {1: COLUMNS["a",], 2: COLUMNS["b",]}, index="n")
     assert column.path == ("a + b",)
     with pytest.raises(UnsupportedError, match="gone or replaced"):
-        expression_columns(definition, {("a",): COLUMNS["a",]})
+        expression_columns(key, {1: COLUMNS["a",]}, index="n")
 
 
 class _Table:
@@ -240,15 +246,25 @@ def test_expressions_are_told_from_columns() -> None:
     """A column keeps its name, whatever is in it; commands on columns refuse expressions."""
     table: Any = _Table()
     version: Any = None
-    assert expression_of_keys(table, version, ["a"]) is None
-    assert expression_of_keys(table, version, "odd(name)") is None
-    assert expression_of_keys(table, version, "`odd(name)`") is None
-    assert expression_of_keys(table, version, ["missing"]) is None
-    assert expression_of_keys(table, version, " a + b ") == "a + b"
-    with pytest.raises(UnsupportedError, match="one of several keys"):
-        expression_of_keys(table, version, ["a", "a + b"])
+    described: list[str] = []
+
+    def describe(sql: str) -> tuple[Column, ...]:
+        described.append(sql)
+        return (replace(COLUMNS["b",], path=(sql,), field_id=99),)
+
+    for name in ("a", "odd(name)", "`odd(name)`"):
+        (column,) = key_columns(table, version, name, describe=describe)
+        assert column.field_id == COLUMNS["a",].field_id
+    with pytest.raises(NotFoundError):
+        key_columns(table, version, ["missing"], describe=describe)
+    assert described == []
+    keys = key_columns(table, version, [" a + b ", "a"], describe=describe)
+    assert [column.path for column in keys] == [("a + b",), ("a",)]
+    assert described == ["a + b"]
+    with pytest.raises(InvalidInputError, match=r"named twice: a \+ b"):
+        key_columns(table, version, ["a + b", "a +b"], describe=lambda _: keys[:1])
     with pytest.raises(UnsupportedError, match="is an expression"):
-        key_columns(table, version, ["a + b"])
+        key_columns(table, version, ["a", "a + b"])
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.predicate.drawn import COLUMNS, VALUES, expressions, rows
+from tests.predicate.drawn import COLUMNS, VALUES, expressions, integers, rows
 from tests.predicate.row_evaluator import accepts
 
-from lakesieve.format import KeyColumn
+from lakesieve.format import IndexKey, KeyColumn, KeyExpression, SourceColumn
 from lakesieve.index import UsableIndex, on_keys
 from lakesieve.predicate import (
     AllOf,
@@ -19,9 +19,11 @@ from lakesieve.predicate import (
     AlwaysTrue,
     AnyOf,
     ColumnRanges,
+    ElementRanges,
     Ranges,
     RowFilter,
     all_of,
+    any_of,
     bind,
     rows_where,
 )
@@ -50,7 +52,7 @@ def usable(names: Sequence[str], *, left: int = 8) -> UsableIndex:
         )
         for name in names
     )
-    index = SimpleNamespace(definition=SimpleNamespace(columns=columns, expression=None))
+    index = SimpleNamespace(definition=SimpleNamespace(columns=columns, key_of_many=None))
     return UsableIndex(index=index, columns=columns[:left])  # type: ignore[arg-type]
 
 
@@ -280,3 +282,140 @@ def test_many_pairs_are_one_look_up() -> None:
     assert len(row_filter.ranges.intervals) == 3_000
     assert isinstance(listed, ColumnRanges)
     assert len(listed.ranges.intervals) == 30_000
+
+
+ELEMENTS = 90
+"""The field id of the elements of a list of integers."""
+
+
+def usable_many(names: Sequence[str]) -> UsableIndex:
+    """Return an index on some columns and, in the place of ``l``, on the elements of a list."""
+    columns = tuple(
+        KeyColumn(field_id=ELEMENTS, name="elements(l)", type="", key_kind="integer")
+        if name == "l"
+        else usable([name]).columns[0]
+        for name in names
+    )
+    source = SourceColumn(field_id=91, name="l", type="array<int>")
+    expression = KeyExpression(sql="elements(l)", tree='["elements",', columns=(source,))
+    keys = tuple(
+        IndexKey(columns=(each,), expression=expression if each.field_id == ELEMENTS else None)
+        for each in columns
+    )
+    many = next(key for key in keys if key.has_many)
+    definition = SimpleNamespace(columns=columns, keys=keys, key_of_many=many)
+    return UsableIndex(index=SimpleNamespace(definition=definition), columns=columns)  # type: ignore[arg-type]
+
+
+many_names = st.permutations(["i", "l", "s", "b"]).flatmap(
+    lambda names: st.integers(names.index("l") + 1, 4).map(lambda count: names[:count])
+)
+filters = st.recursive(
+    st.one_of(
+        *(
+            st.builds(ColumnRanges, field_id=st.just(COLUMNS[name,].field_id), ranges=drawn)
+            for name in ("i", "s")
+            for drawn in (sets_of(name), ranges_of(name))
+        ),
+        st.builds(
+            ElementRanges,
+            field_id=st.just(ELEMENTS),
+            ranges=st.builds(Ranges.points, st.lists(integers, max_size=3)),
+        ),
+    ),
+    lambda below: (
+        st.lists(below, min_size=1, max_size=4).map(all_of)
+        | st.lists(below, min_size=1, max_size=3).map(any_of)
+    ),
+    max_leaves=8,
+)
+lists = st.none() | st.lists(st.none() | integers, max_size=3)
+
+
+def meets(row_filter: RowFilter, row: Row, elements: Sequence[int | None]) -> bool:
+    """Return whether a row meets conditions on its columns and on its elements."""
+    match row_filter:
+        case ColumnRanges():
+            (name,) = (
+                n for (n,), column in COLUMNS.items() if column.field_id == row_filter.field_id
+            )
+            return row_filter.ranges.contains(row[name,])
+        case ElementRanges():
+            return any(e is not None and row_filter.ranges.contains(e) for e in elements)
+        case AllOf():
+            return all(meets(arg, row, elements) for arg in row_filter.args)
+        case AnyOf():
+            return any(meets(arg, row, elements) for arg in row_filter.args)
+        case _:
+            return isinstance(row_filter, AlwaysTrue)
+
+
+def many_hold(
+    row_filter: RowFilter, indexes: Sequence[UsableIndex], keys: list[set[bytes]]
+) -> bool:
+    """Return whether a row with some keys in each index belongs to rows given by their keys."""
+    match row_filter:
+        case ElementRanges():
+            own = keys[row_filter.field_id]
+            # an index on elements alone has their codes
+            return any(row_filter.ranges.contains(key) for key in own)
+        case AllOf():
+            return all(many_hold(arg, indexes, keys) for arg in row_filter.args)
+        case AnyOf():
+            return any(many_hold(arg, indexes, keys) for arg in row_filter.args)
+        case _:
+            return isinstance(row_filter, AlwaysTrue)
+
+
+@given(
+    filters,
+    st.lists(many_names.filter(lambda names: len(names) > 1), min_size=1, max_size=3),
+    st.lists(st.tuples(rows, lists), min_size=1, max_size=20),
+    st.integers(0, 12),
+)
+def test_no_row_with_elements_is_lost(
+    rows_wanted: RowFilter,
+    names: list[list[str]],
+    drawn: list[tuple[Row, list[int | None] | None]],
+    most_ranges: int,
+) -> None:
+    """An index on columns and elements loses no row, whatever else the condition says."""
+    indexes = [usable_many(each) for each in names]
+    row_filter = on_keys(rows_wanted, indexes, most_ranges=most_ranges)
+
+    for row, elements in drawn:
+        if not meets(rows_wanted, row, elements or []):
+            continue
+        keys = [
+            {
+                b"".join(
+                    component_code(c.key_kind, element if c.field_id == ELEMENTS else row[c.name,])
+                    for c in index.columns
+                )
+                for element in elements or []
+            }
+            for index in indexes
+        ]
+        assert many_hold(row_filter, indexes, keys)
+
+
+@pytest.mark.parametrize(
+    ("names", "is_used"),
+    [(["i", "l"], True), (["l", "i"], True), (["s", "l"], False), (["i", "s", "l"], False)],
+)
+def test_elements_beside_columns(names: list[str], *, is_used: bool) -> None:
+    """The columns before the elements need conditions, and the elements always do."""
+    of_elements = ElementRanges(field_id=ELEMENTS, ranges=Ranges.points([7]))
+    of_column = ColumnRanges(field_id=COLUMNS["i",].field_id, ranges=Ranges.points([5]))
+    index = usable_many(names)
+
+    assert on_keys(of_column, [index]) == AlwaysTrue()
+    found = on_keys(all_of([of_column, of_elements]), [index])
+    if not is_used:
+        assert found == AlwaysTrue()
+        return
+    codes = {"i": 5, "l": 7}
+    stem = component_code("integer", codes[names[0]])
+    last = codes[names[1]]
+    low, high = (stem + component_code("integer", code) for code in (last, last + 1))
+    assert found == ElementRanges(field_id=0, ranges=Ranges.of([(low, high)]))

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from tests.depth import depth
 from tests.index.drawn_keys import INTEGERS, DrawnLife, drawn_life, opened_with, table_of
 
-from lakesieve.sieve import KeysOfRow
 from lakesieve.spark.build.file_hashes import FileHashes
 from lakesieve.spark.build.verify import missing_by_file
 from lakesieve.spark.session.key_units import units_of_keys
@@ -93,7 +92,7 @@ def _wrong(table: KeyTable, key_type: KeyType, opened: OpenedIndex) -> set[str]:
         storage=opened.storage,
         state=opened.snapshot,
         key_types=(key_type,),
-        keys_of_row=KeysOfRow.ONE,
+        keys_of_row=(),
         paths=paths,
         files=FileHashes(hashes=np.arange(len(paths)), ordinals=np.arange(len(paths))),
     )

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import itertools
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.index.many_keys import COLUMNS, SOURCES, TYPES, definition_of, tree_of
 
 from lakesieve.errors import UnsupportedError
-from lakesieve.format import IndexDefinition
+from lakesieve.format import IndexDefinition, KeyColumn
 from lakesieve.index.definition import default_name
 from lakesieve.index.expressions import UnknownColumnError, refuse_many_keys, stored_tree
+from lakesieve.index.scan_decision import usable_indexes
 from lakesieve.predicate import source_of_many
 from lakesieve.tables.iceberg.schema import columns_of_schema, schema_document
 from lakesieve.tables.struct_schema import (
@@ -40,7 +42,7 @@ def test_definitions_are_stored(kind: str) -> None:
     field = COLUMNS[SOURCES[kind],].field_id
     tree = f'["{kind}",{{"field":{field},"type":"{TYPES[kind]}"}}]'
     assert document["expression"]["tree"] == tree
-    assert definition.keys == (f"{kind}({SOURCES[kind]})",)
+    assert definition.key_names == (f"{kind}({SOURCES[kind]})",)
     assert IndexDefinition.from_json(document) == definition
     first, *others = document["columns"]
     forged: list[Mapping[str, Any]] = [
@@ -245,3 +247,57 @@ def test_identities_of_maps() -> None:
     """The identity of a map in a folder of Parquet files never changes: indexes have it."""
     plain = parquet_columns(_schema(spark_map("string", "date"), name="m"))["m",]
     assert (plain.field_id, plain.elements) == (961578387958628287, "other")
+
+
+def _together(*kinds: str) -> IndexDefinition:
+    """Return the definition of an index on a column and on keys of some kinds."""
+    single = [definition_of(kind) for kind in kinds]
+    own = KeyColumn(field_id=1, name="a", type="int", key_kind="integer")
+    return replace(
+        single[0],
+        columns=(own, *(column for one in single for column in one.columns)),
+        expressions=tuple(expression for one in single for expression in one.expressions),
+    )
+
+
+def test_definitions_of_several_keys() -> None:
+    """Several keys with an expression are a kind of their own; their fields must agree."""
+    for kind, names in (("elements", ["a", "elements(l)"]), ("entries", ["a", "entries(m)"])):
+        definition = _together(kind)
+        document = json.loads(json.dumps(definition.to_json()))
+        assert document["kind"] == "sieve-keys"
+        assert IndexDefinition.from_json(document) == definition
+        assert list(definition.key_names) == names
+        assert definition.types == ("int", definition_of(kind).types[0])
+        many = definition.key_of_many
+        assert many is not None
+        assert many.name == names[1]
+        expressions = document["expressions"]
+        forged: list[Mapping[str, Any]] = [
+            document | {"kind": f"sieve-{kind}"},
+            document | {"kind": "sieve"},
+            document | {"expressions": []},
+            document | {"expressions": expressions * 2},
+            document | {"expressions": None},
+            document | {"columns": document["columns"][:1]},
+            document | {"columns": document["columns"][1:]},
+            document | {"expression": expressions[0]},
+        ]
+        for wrong in forged:
+            with pytest.raises((ValueError, TypeError, KeyError)):
+                IndexDefinition.from_json(dict(wrong))
+    two = json.loads(json.dumps(_together("elements", "entries").to_json()))
+    with pytest.raises(ValueError, match="many of more than one key"):
+        IndexDefinition.from_json(two)
+
+
+def test_a_list_that_is_not_read() -> None:
+    """Without its list, an index is not used for its other columns: some rows have no key."""
+    opened: Any = SimpleNamespace(definition=_together("elements"))
+    columns = {1: ("integer", 0)}
+    used, _ = usable_indexes([opened], columns, "t", types_by_id={1: "int", 5: "list"})
+    assert [one.columns for one in used] == [opened.definition.columns]
+    for types in ({1: "int"}, {1: "int", 5: "map"}):
+        assert usable_indexes([opened], columns, "t", types_by_id=types)[0] == []
+    # without its first column, nothing is left
+    assert usable_indexes([opened], {}, "t", types_by_id={5: "list"})[0] == []

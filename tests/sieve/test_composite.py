@@ -64,11 +64,45 @@ def test_keys_of_lists_equal_the_twin(drawn: KeyColumn, data: st.DataObject) -> 
     lists = pa.ListArray.from_arrays(offsets, drawn.values, mask=pa.array(nulls, pa.bool_()))
     first = data.draw(st.integers(0, len(ends)))
     for rows in (lists, lists[first:], pa.chunked_array([lists[:first], lists[first:]])):
-        keys, numbers = keys_of_rows([drawn.key_type], [rows], KeysOfRow.LISTS)
+        keys, numbers = keys_of_rows([drawn.key_type], [rows], [KeysOfRow.LISTS])
         assert numbers is not None
         values = [None if one is None else listed(one) for one in _each(rows)]
         expected = keys_of_lists(drawn.key_type, values)
         assert list(zip(numbers.tolist(), keys.to_pylist(), strict=True)) == expected
+
+
+@given(st.sampled_from(list(KINDS)).flatmap(key_columns), st.data())
+def test_keys_of_lists_beside_a_column(drawn: KeyColumn, data: st.DataObject) -> None:
+    """Each element makes a key with the value that another column has in its row."""
+    ends = sorted(data.draw(st.lists(st.integers(0, len(drawn.values)), max_size=6)))
+    offsets = pa.array([0, *ends], pa.int32())
+    nulls = data.draw(st.lists(st.booleans(), min_size=len(ends), max_size=len(ends)))
+    lists = pa.ListArray.from_arrays(offsets, drawn.values, mask=pa.array(nulls, pa.bool_()))
+    number = st.none() | st.integers(-2, 2)
+    beside = pa.array(
+        data.draw(st.lists(number, min_size=len(ends), max_size=len(ends))), pa.int64()
+    )
+    first = data.draw(st.integers(0, len(ends)))
+    types = [drawn.key_type, KeyType(kind="integer")]
+    kinds = [KeysOfRow.LISTS, KeysOfRow.ONE]
+    for rows, column in (
+        (lists, beside),
+        (lists[first:], beside[first:]),
+        (pa.chunked_array([lists[:first], lists[first:]]), pa.chunked_array([beside])),
+    ):
+        expected = [
+            (row, value, other)
+            for row, (elements, other) in enumerate(
+                zip(_each(rows), column.to_pylist(), strict=True)
+            )
+            for value in ([] if elements is None else listed(elements))
+        ]
+        values, others = ([each[at] for each in expected] for at in (1, 2))
+        for order in (1, -1):
+            keys, numbers = keys_of_rows(types[::order], [rows, column][::order], kinds[::order])
+            assert numbers is not None
+            assert numbers.tolist() == [row for row, *_ in expected]
+            assert keys.to_pylist() == rows_as_bytes(types[::order], [values, others][::order])
 
 
 def _each(lists: pa.Array | pa.ChunkedArray) -> list[pa.Array | None]:

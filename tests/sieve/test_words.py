@@ -15,6 +15,7 @@ from lakesieve.sieve import (
     Blocks,
     KeysOfRow,
     KeyType,
+    RangeSet,
     WordPart,
     blocks_of_pairs,
     is_of_word,
@@ -72,7 +73,7 @@ def test_split_as_the_twin(texts: list[bytes | None], skipped: int) -> None:
     assert list(zip(rows.tolist(), words.to_pylist(), strict=True)) == expected
     chunked = pa.chunked_array([array.slice(0, 2), array.slice(2)], pa.binary())
     assert split_words(chunked)[0].equals(words)
-    keys, numbers = keys_of_rows([KeyType(kind="string")], [array], KeysOfRow.WORDS)
+    keys, numbers = keys_of_rows([KeyType(kind="string")], [array], [KeysOfRow.WORDS])
     assert keys.equals(words)
     assert numbers is not None
     assert numbers.tolist() == rows.tolist()
@@ -103,6 +104,9 @@ def _blocks(pairs: list[tuple[bytes, int]], most: int = 1000) -> list[Blocks]:
     return blocks
 
 
+EVERY = RangeSet.from_intervals([(None, None)], "bytes")
+
+
 def _check(blocks: list[Blocks], pairs: list[tuple[bytes, int]], *, exact: bool) -> None:
     """Every key is a separator, and look-ups by key and by part find its units."""
     separators = {key for one in blocks for key in one.keys.to_pylist()}
@@ -125,7 +129,7 @@ def _check(blocks: list[Blocks], pairs: list[tuple[bytes, int]], *, exact: bool)
             found = {
                 u
                 for one in blocks
-                for u in lookup_words(one, WordPart(text=part, at_end=at_end)).tolist()
+                for u in lookup_words(one, WordPart(text=part, at_end=at_end), EVERY).tolist()
             }
             assert found == wanted if exact else found >= wanted
 

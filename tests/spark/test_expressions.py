@@ -372,9 +372,6 @@ def test_refused_expressions(spark: SparkSession, table: str, expression: str, t
 
 def test_refused_uses(spark: SparkSession, table: str) -> None:
     """What an expression cannot be used for is refused by name."""
-    for columns in (["lower(s)", "n"], ["n", "lower(s)"]):
-        with pytest.raises(UnsupportedError, match="cannot be one of several keys"):
-            ls.create_index(table, columns, spark=spark)
     for text in ("lower(nope)", "lower(s"):
         with pytest.raises(InvalidInputError, match="neither a column nor an expression"):
             ls.create_index(table, text, spark=spark)

@@ -32,8 +32,8 @@ def test_a_stored_expression_is_not_run(
     index = ls.create_index(table, "lower(s)", name="low", spark=spark)
     store = IndexStore(open_storage(index.info().location))
     known = store.snapshot().definition
-    assert known.expression is not None
-    forged = replace(known, expression=replace(known.expression, sql=text))
+    (expression,) = known.expressions
+    forged = replace(known, expressions=(replace(expression, sql=text),))
     store.replace(forged, Changes(operation="create"))
 
     with pytest.raises(UnsupportedError, match=told):

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from lakesieve.advisor.table_scans import KnownTable
     from lakesieve.advisor.trial import TrialSet
     from lakesieve.advisor.uses import UsesRead
+    from lakesieve.format import IndexDefinition
     from lakesieve.index import BuildProgress
     from lakesieve.spark.tables import SparkTable
     from lakesieve.store import IndexStore
@@ -262,18 +263,13 @@ class _Advisor:
 
     def _existing(self, tried: Sequence[TrialSet]) -> dict[tuple[str, ...], IndexStore]:
         """Return the table's existing indexes, by their keys as the trials name them."""
-        by_tree = {
-            expression.tree: one.columns
-            for one in tried
-            if (expression := one.trial.index.definition.expression) is not None
-        }
+        by_keys = {_identity(one.trial.index.definition): one.columns for one in tried}
         by_columns = {}
         for store in access_by(self.spark).stores(self.table.reader, self.location).values():
             try:
                 definition = store.snapshot().definition
                 # the same expression may be written in another way
-                tree = "" if definition.expression is None else definition.expression.tree
-                by_columns[by_tree.get(tree, definition.keys)] = store
+                by_columns[by_keys.get(_identity(definition), definition.key_names)] = store
             except LakesieveError as error:
                 self.problems.append(str(error))
         return by_columns
@@ -318,9 +314,17 @@ class _Advisor:
         return checks
 
 
+def _identity(definition: IndexDefinition) -> tuple[str, ...]:
+    """Return the keys of an index, with expressions in their stored form."""
+    return tuple(
+        key.name if key.expression is None else key.expression.tree for key in definition.keys
+    )
+
+
 def _is_single(columns: Sequence[Column]) -> bool:
-    """Return whether a key is one column, or is not of columns."""
-    return len(columns) == 1 or columns[0].expression is not None
+    """Return whether key columns are one column, or one expression."""
+    first = columns[0].expression
+    return len(columns) == 1 or (first is not None and columns[-1].expression == first)
 
 
 def _failed(sql: str, error: Exception) -> str:

@@ -104,7 +104,7 @@ def _gain(tried: TrialSet, sampled: int, files: int, *, has_statistics: bool) ->
         others = (found - 1) * (files - 1) / (sampled - 1) if sampled > 1 else 0.0
         return min(max(1 + others, 0.0), float(files))
 
-    is_known = has_statistics and tried.trial.index.definition.expression is None
+    is_known = has_statistics and not tried.trial.index.definition.expressions
     now = of_table(layout.kept_by_bounds) if is_known else float(files)
     return {"files_now": now, "files_then": of_table(layout.kept)}
 

@@ -106,8 +106,10 @@ def _indexed_key(
 ) -> tuple[Column, ...]:
     """Return the key columns of an existing index on a key that is no column."""
     # without Spark, other keys cannot be described
-    definitions = {index.definition.keys: index.definition for index in indexes}
-    return expression_columns(definitions[(sql,)], columns)
+    by_id = {column.field_id: column for column in columns.values()}
+    keys = ((index.definition.name, key) for index in indexes for key in index.definition.keys)
+    name, key = next((name, key) for name, key in keys if key.name == sql and key.expression)
+    return expression_columns(key, by_id, index=name)
 
 
 def shape_of(condition: Expr) -> str:

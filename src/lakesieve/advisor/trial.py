@@ -61,7 +61,7 @@ class TrialSet:
     @property
     def columns(self) -> tuple[str, ...]:
         """Its keys, as one gives them to ``create_index``: columns, or one expression."""
-        return self.trial.index.definition.keys
+        return self.trial.index.definition.key_names
 
 
 def rows_of(files: pa.Table, counted: pa.Table) -> int:
@@ -197,7 +197,7 @@ class TrialBuilder:
         )
         store = IndexStore(storage)
         build = IndexBuild(definition=definition, store=store, columns=key)
-        names = ", ".join(definition.keys)
+        names = ", ".join(definition.key_names)
         start = time.perf_counter()
         add_files(
             self._spark,

@@ -12,6 +12,7 @@ import numpy as np
 from lakesieve.advisor.result import ColumnAdvice, Estimate, Verdict
 from lakesieve.defaults import MAX_PAYBACK_DAYS, MIN_SECONDS_SAVED
 from lakesieve.index.definition import default_name
+from lakesieve.predicate import source_of_many
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -106,8 +107,14 @@ def judge(
 
 
 def existing_name(columns: tuple[str, ...], existing: Mapping[tuple[str, ...], str]) -> str | None:
-    """Return the name of the index whose first columns are these columns."""
-    names = [name for have, name in existing.items() if have[: len(columns)] == columns]
+    """Return the name of the index whose first keys are these columns, and which they can use."""
+    wanted = len(columns)
+    names = [
+        name
+        for have, name in existing.items()
+        # with elements or entries behind them, some rows have no key
+        if have[:wanted] == columns and not any(map(source_of_many, have[wanted:]))
+    ]
     return existing.get(columns, names[0] if names else None)
 
 

@@ -87,7 +87,7 @@ def create(
         bool, option("Only estimate what the index costs and saves, by trials.", "--dry-run")
     ] = False,
 ) -> IndexInfo | list[IndexInfo] | IndexEstimate | list[IndexEstimate]:
-    """Build an index of columns or of an expression over all data files of a table.
+    """Build an index of columns and expressions over all data files of a table.
 
     An index of several columns answers conditions on the first column, on the first two, and so
     on. All indexes of one command are built in one scan; if one fails, the others are still built.
@@ -151,15 +151,16 @@ def _check(
         from lakesieve.index.definition import (
             default_name,
             define,
-            expression_of_keys,
+            is_expression,
             key_columns,
         )
 
         version = table.version()
+        known = table.columns(version)
         for columns in wanted:
             index = name or default_name(columns)
             # whether an expression can be a key is known to Spark alone
-            if expression_of_keys(table, version, columns) is None:
+            if not any(is_expression(known, column) for column in columns):
                 define(table, key_columns(table, version, columns), index, **settings)
             if new:
                 without_engine(**run.catalogs()).new_storage(table, index, run.location)

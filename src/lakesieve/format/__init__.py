@@ -12,14 +12,14 @@ from lakesieve.format.catalogue import (
 )
 from lakesieve.format.commits import Checkpoint, Commit
 from lakesieve.format.documents import FORMAT_VERSION, MAX_DOCUMENT_BYTES, pack, unpack
-from lakesieve.format.entries import (
+from lakesieve.format.entries import CatalogueEntry, SegmentEntry
+from lakesieve.format.index_definition import (
     ENTRIES_KIND,
     WORDS_KIND,
-    CatalogueEntry,
     IndexDefinition,
+    IndexKey,
     KeyColumn,
     KeyExpression,
-    SegmentEntry,
     SourceColumn,
     tree_identity,
 )
@@ -43,6 +43,7 @@ __all__ = [
     "Checkpoint",
     "Commit",
     "IndexDefinition",
+    "IndexKey",
     "KeyColumn",
     "KeyExpression",
     "Origin",

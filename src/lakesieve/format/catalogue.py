@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 
 from lakesieve.errors import CorruptIndexError, IndexFormatError, corrupt
 from lakesieve.format.documents import pack, unpack
-from lakesieve.format.entries import CatalogueEntry, IndexDefinition, SegmentEntry
+from lakesieve.format.entries import CatalogueEntry, SegmentEntry
+from lakesieve.format.index_definition import IndexDefinition
 from lakesieve.format.pages import claims
 from lakesieve.format.units import DATA_FILE, Unit
 

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
 from lakesieve.errors import IndexFormatError, corrupt
-from lakesieve.format.entries import CatalogueEntry, IndexDefinition, SegmentEntry, checked
+from lakesieve.format.documents import checked
+from lakesieve.format.entries import CatalogueEntry, SegmentEntry
+from lakesieve.format.index_definition import IndexDefinition
 
 _BROKEN = (KeyError, TypeError, ValueError, AttributeError)
 

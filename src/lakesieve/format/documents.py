@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import fields
 from typing import Any
 
 from lakesieve.errors import ErrorKind, IndexFormatError, corrupt
@@ -12,6 +13,14 @@ FORMAT_VERSION = 1
 """Format version of everything stored. A reader refuses newer versions."""
 
 MAX_DOCUMENT_BYTES = 64 << 20
+
+_PLAIN: dict[str, Any] = {
+    "int": int,
+    "str": str,
+    "float": float,
+    "dict[str, Any]": dict,
+    "tuple[str, ...]": list,
+}
 
 
 def pack(body: dict[str, Any]) -> bytes:
@@ -56,3 +65,21 @@ def check_version(document: dict[str, Any], path: str) -> None:
 def _digest(document: dict[str, Any]) -> str:
     canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def checked(cls: type, document: dict[str, Any], skip: set[str] | None = None) -> dict[str, Any]:
+    """Return a dataclass's fields from JSON, all of them known, present and of the right type."""
+    expected = {f.name: f.type for f in fields(cls) if f.name not in (skip or ())}
+    if set(document) != set(expected):
+        raise ValueError(f"fields {sorted(set(document) ^ set(expected))} of {cls.__name__}")
+    out: dict[str, Any] = {}
+    for name, value in document.items():
+        kind = _PLAIN[str(expected[name])]
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            raise ValueError(f"{name} is {value!r}")
+        if kind is int and name not in {"scale", "field_id"} and value < 0:
+            raise ValueError(f"{name} is negative")
+        if kind is list and not all(isinstance(item, str) for item in value):
+            raise ValueError(f"{name} contains a value that is not text")
+        out[name] = tuple(value) if kind is list else value
+    return out

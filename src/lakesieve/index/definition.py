@@ -8,14 +8,14 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from lakesieve.errors import ErrorKind, InvalidInputError, NotFoundError, UnsupportedError
-from lakesieve.format import WORDS_KIND, IndexDefinition, KeyColumn
+from lakesieve.format import ENTRIES_KIND, WORDS_KIND, IndexDefinition, KeyColumn
 from lakesieve.index.expressions import expression_columns
 from lakesieve.sieve import MAX_COLUMNS, Budget
 from lakesieve.store import CompactionPolicy
 from lakesieve.tables.names import parse_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from lakesieve.tables import Column, TableReader, TableVersion
 
@@ -35,39 +35,77 @@ def column_names(columns: str | Iterable[str]) -> tuple[str, ...]:
 
 
 def key_columns(
-    table: TableReader, version: TableVersion, columns: str | Sequence[str]
+    table: TableReader,
+    version: TableVersion,
+    columns: str | Sequence[str],
+    *,
+    describe: Callable[[str], tuple[Column, ...]] | None = None,
 ) -> tuple[Column, ...]:
     """Find the columns of a table by name.
 
     Fields of structs are named with dots. A name that contains a dot is written in backquotes.
+
+    Args:
+        table: The table.
+        version: The version whose columns are found.
+        columns: Their names.
+        describe: Returns the key columns of an expression. Without it, expressions are refused.
     """
     names = column_names(columns)
-    if not 1 <= len(names) <= MAX_COLUMNS:
+    known = table.columns(version)
+    keys: list[Column] = []
+    for name in names:
+        if not is_expression(known, name):
+            keys.append(_key_column(table, known, name))
+        elif describe is not None:
+            keys += describe(name.strip())
+        else:
+            raise UnsupportedError(
+                f"{name} is an expression, and not a column of {table.name}.",
+                kind=ErrorKind.UNSUPPORTED_TYPE,
+                hint="An expression can only be a key of an index; name columns here.",
+            )
+    if not 1 <= len(keys) <= MAX_COLUMNS:
         raise InvalidInputError(
             f"{list(names)!r} is not a list of one to {MAX_COLUMNS} columns.",
             kind=ErrorKind.INVALID_ARGUMENT,
             hint='Give the columns by name, such as ["customer", "day"]; several indexes of one '
             "table work together.",
         )
-    table_columns = table.columns(version)
-    for name in names:
-        if is_expression(table_columns, name):
-            raise UnsupportedError(
-                f"{name} is an expression, and not a column of {table.name}.",
-                kind=ErrorKind.UNSUPPORTED_TYPE,
-                hint="An expression can only be the key of an index, as its only key; name columns "
-                "here.",
-            )
-    keys = tuple(_key_column(table, table_columns, name) for name in names)
     fields = [column.field_id for column in keys]
-    twice = [name for name, field in zip(names, fields, strict=True) if fields.count(field) > 1]
+    twice = [".".join(key.path) for key in keys if fields.count(key.field_id) > 1]
     if twice:
         raise InvalidInputError(
             f"A key column is named twice: {', '.join(twice)}.",
             kind=ErrorKind.INVALID_ARGUMENT,
             hint="Name each key column once.",
         )
-    return keys
+    _check_together(keys)
+    return tuple(keys)
+
+
+def _check_together(columns: Sequence[Column]) -> None:
+    """Check that some keys can be together in one index.
+
+    Raises:
+        UnsupportedError: They cannot.
+    """
+    expressions = [column.expression for column in columns]
+    many = list(dict.fromkeys(e for e in expressions if e is not None and e.has_many))
+    if not many or expressions == [many[0]] * len(expressions):
+        return
+    first = many[0]
+    why = ""
+    if len(many) > 1:
+        why = f"{first.sql} and {many[1].sql} cannot be keys of one index"
+    elif first.kind == ENTRIES_KIND and expressions[-1] is not first:
+        why = f"{first.sql} can only be the last key of an index"
+    if why:
+        raise UnsupportedError(
+            f"{why}.",
+            kind=ErrorKind.UNSUPPORTED_TYPE,
+            hint="Create two indexes; several indexes of one table work together.",
+        )
 
 
 def is_expression(known: Mapping[tuple[str, ...], Column], text: str) -> bool:
@@ -75,27 +113,6 @@ def is_expression(known: Mapping[tuple[str, ...], Column], text: str) -> bool:
     if _OF_EXPRESSIONS.search(_QUOTED.sub("", text)) is None:
         return False
     return _named(known, text) is None
-
-
-def expression_of_keys(
-    table: TableReader, version: TableVersion, columns: str | Sequence[str]
-) -> str | None:
-    """Return the expression that is the only key of an index, or ``None`` if columns are the keys.
-
-    Raises:
-        UnsupportedError: An expression is one of several keys.
-    """
-    names = column_names(columns)
-    known = table.columns(version)
-    expressions = [name for name in names if is_expression(known, name)]
-    if expressions and len(names) > 1:
-        raise UnsupportedError(
-            f"The expression {expressions[0]} cannot be one of several keys of an index.",
-            kind=ErrorKind.UNSUPPORTED_TYPE,
-            hint="Create an index on the expression alone; several indexes of one table work "
-            "together.",
-        )
-    return expressions[0].strip() if expressions else None
 
 
 def _named(known: Mapping[tuple[str, ...], Column], wanted_name: str) -> Column | None:
@@ -166,10 +183,11 @@ def check_budgets(columns: Sequence[Column]) -> None:
     Raises:
         UnsupportedError: The keys are words.
     """
-    expression = columns[0].expression
-    if expression is not None and expression.kind == WORDS_KIND:
+    expressions = [column.expression for column in columns if column.expression is not None]
+    words = [expression.sql for expression in expressions if expression.kind == WORDS_KIND]
+    if words:
         raise UnsupportedError(
-            f"An index on {expression.sql} cannot have a budget.",
+            f"An index on {words[0]} cannot have a budget.",
             kind=ErrorKind.UNSUPPORTED_TYPE,
             hint="Its keys are kept whole, because they are searched for parts of words. Leave "
             "out the budget.",
@@ -218,7 +236,9 @@ def define(
         absent_hits=float(absent_hits),
         compaction=compaction,
         rows_per_block=rows_per_block,
-        expression=columns[0].expression,
+        expressions=tuple(
+            dict.fromkeys(each.expression for each in columns if each.expression is not None)
+        ),
     )
 
 
@@ -250,24 +270,27 @@ def indexed_columns(
         The columns, or ``None`` if one is missing or has another type.
     """
     columns = table.columns(version)
-    if definition.expression is not None:
-        try:
-            return expression_columns(definition, columns)
-        except UnsupportedError:
-            if strict:
-                raise
-            return None
     by_id: dict[int, Column] = {c.field_id: c for c in columns.values()}
     types = {".".join(path): column.type for path, column in columns.items()}
-    found_columns = []
-    for key in definition.columns:
-        column = by_id.get(key.field_id)
-        if column is None or (column.kind, column.scale) != (key.key_kind, key.scale):
+    found_columns: list[Column] = []
+    for key in definition.keys:
+        if key.expression is not None:
+            try:
+                found_columns += expression_columns(key, by_id, index=definition.name)
+            except UnsupportedError:
+                if strict:
+                    raise
+                return None
+            continue
+        (indexed,) = key.columns
+        column = by_id.get(indexed.field_id)
+        if column is None or (column.kind, column.scale) != (indexed.key_kind, indexed.scale):
             if not strict:
                 return None
-            now = column.type if column else type_by_name(definition, key, types)
+            now = column.type if column else type_by_name(definition, indexed, types)
             raise UnsupportedError(
-                f"{table.name}: the column {key.name}, indexed as {key.type}, {_change(key, now)}.",
+                f"{table.name}: the column {key.name}, indexed as {key.type}, "
+                f"{_change(indexed, now)}.",
                 kind=ErrorKind.UNSUPPORTED_TYPE,
                 hint="Drop the index, and create an index on a column that exists.",
             )

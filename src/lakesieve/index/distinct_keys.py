@@ -130,7 +130,7 @@ class DistinctKeys:
 
 def _columns_as_read(definition: IndexDefinition, kinds: Mapping[int, tuple[str, int]]) -> set[int]:
     """Return the field ids of the index columns that still have the type of the index."""
-    if definition.expression is not None:
+    if definition.expressions:
         return set()
     return {
         column.field_id

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
-from lakesieve.format import ENTRIES_KIND, WORDS_KIND, tree_identity
+from lakesieve.format import WORDS_KIND, tree_identity
 from lakesieve.index.expressions import (
     UnknownColumnError,
     differing_session,
@@ -24,7 +24,7 @@ from lakesieve.sieve import component_code
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from lakesieve.format import IndexDefinition, KeyColumn
+    from lakesieve.format import IndexKey, KeyColumn
     from lakesieve.index.key_filters import UsableIndex
     from lakesieve.predicate import AskedKey, Expr
     from lakesieve.predicate.bind import BoundExpr
@@ -62,41 +62,43 @@ class Expressions:
         columns: Mapping[tuple[str, ...], Column],
     ) -> Self:
         """Find the expressions of a condition among the keys of indexes."""
-        definitions = {
-            definition.expression.tree: definition
-            for definition in (usable.index.definition for usable in indexes)
-            if definition.expression is not None
+        named = {
+            key.expression.tree: (usable.index.definition.name, key)
+            for usable in indexes
+            for key in usable.index.definition.keys
+            if key.expression is not None
         }
-        known = {tree: _type_of_key(one) for tree, one in definitions.items()}
+        keys = {tree: key for tree, (_, key) in named.items()}
+        known = {tree: _type_of_key(key) for tree, key in keys.items()}
         types: dict[AskedKey, ColumnType] = {}
-        by_text = {one.columns[0].name: known[tree] for tree, one in definitions.items()}
+        by_text = {key.columns[0].name: known[tree] for tree, key in keys.items()}
         entries: dict[int, EntryKey] = {}
         reasons: dict[Reason, None] = {}
         # without such an index, no tree need be read
-        for asked in _asked(condition) if definitions else ():
+        for asked in _asked(condition) if keys else ():
             tree, entry = asked
             try:
-                stored, _ = stored_tree(_with_type(json.loads(tree), definitions, columns), columns)
+                stored, _ = stored_tree(_with_type(json.loads(tree), keys, columns), columns)
             except UnknownColumnError:
                 continue
             if stored not in known:
-                reasons |= dict.fromkeys(_differing(definitions, stored))
+                reasons |= dict.fromkeys(_differing(named, stored))
             elif entry is None:
                 types[asked] = known[stored]
             else:
-                found = _entry(definitions[stored], entry)
+                found = _entry(keys[stored], entry)
                 if found is not None:
                     text, types[asked], key = found
                     by_text[text] = types[asked]
                     entries[types[asked].field_id] = key
         words = {
-            one.expression.columns[0].field_id: one.expression.field_id
-            for one in definitions.values()
-            if one.expression is not None and one.expression.kind == WORDS_KIND
+            expression.columns[0].field_id: expression.field_id
+            for expression in (key.expression for key in keys.values())
+            if expression is not None and expression.kind == WORDS_KIND
         }
         lower_cases = {
             source: known[tree]
-            for tree in definitions
+            for tree in keys
             if (source := source_of_lower_case(tree)) is not None
         }
         return cls(
@@ -129,7 +131,7 @@ class Expressions:
 
 
 def _with_type(
-    tree: Any, definitions: Mapping[str, IndexDefinition], columns: Mapping[tuple[str, ...], Column]
+    tree: Any, keys: Mapping[str, IndexKey], columns: Mapping[tuple[str, ...], Column]
 ) -> Any:
     """Give the column of a tree that SQL text made the type that it has in an index.
 
@@ -139,7 +141,7 @@ def _with_type(
     if source.get("type", "") is not None:
         return tree
     column = columns.get(tuple(source["col"]))
-    for expression in (one.expression for one in definitions.values()):
+    for expression in (key.expression for key in keys.values()):
         if expression is None or not expression.has_many or column is None:
             continue
         begin, stored = json.loads(expression.tree)
@@ -148,28 +150,31 @@ def _with_type(
     return tree
 
 
-def _type_of_key(definition: IndexDefinition) -> ColumnType:
-    """Return the type of the first column, for entries with the type of their values."""
-    first = _type(definition.columns[0])
-    is_of_entries = definition.expression is not None and definition.expression.kind == ENTRIES_KIND
-    return replace(first, entry_value=_type(definition.columns[1])) if is_of_entries else first
+def _type_of_key(key: IndexKey) -> ColumnType:
+    """Return the type of a key, for entries with the type of their values."""
+    first, *value = map(_type, key.columns)
+    return replace(first, entry_value=value[0]) if value else first
 
 
-def _type(key: KeyColumn) -> ColumnType:
+def _type(column: KeyColumn) -> ColumnType:
     return ColumnType(
-        field_id=key.field_id, kind=key.key_kind, scale=key.scale, precision=precision_of(key)
+        field_id=column.field_id,
+        kind=column.key_kind,
+        scale=column.scale,
+        precision=precision_of(column),
     )
 
 
-def _entry(definition: IndexDefinition, entry: Literal) -> tuple[str, ColumnType, EntryKey] | None:
+def _entry(entries: IndexKey, entry: Literal) -> tuple[str, ColumnType, EntryKey] | None:
     """Return the value of an entry of a map, as a column that no other entry has.
 
     Returns:
         Its text, its type, and how the index's keys begin for this entry. ``None`` if the map of
         the index cannot have this key.
     """
-    assert definition.expression is not None
-    key, value = definition.columns
+    expression = entries.expression
+    assert expression is not None
+    key, value = entries.columns
     key_type = _type(key)
     # the time zone of a text that Spark would convert is not known here
     is_text = entry.kind == "text" and key.key_kind != "string"
@@ -177,8 +182,8 @@ def _entry(definition: IndexDefinition, entry: Literal) -> tuple[str, ColumnType
     if bound is None or not bound.exact:
         return None
     component = component_code(key.key_kind, bound.code)
-    tree = f"{definition.expression.tree} {component.hex()}"
-    _, source = source_of_many(definition.expression.sql) or ("", definition.expression.sql)
+    tree = f"{expression.tree} {component.hex()}"
+    _, source = source_of_many(expression.sql) or ("", expression.sql)
     return (
         f"{source}[{literal_sql(bound.code, key_type)}]",
         replace(_type(value), field_id=tree_identity(tree)),
@@ -186,13 +191,12 @@ def _entry(definition: IndexDefinition, entry: Literal) -> tuple[str, ColumnType
     )
 
 
-def _differing(definitions: Mapping[str, IndexDefinition], tree: str) -> Iterator[Reason]:
+def _differing(keys: Mapping[str, tuple[str, IndexKey]], tree: str) -> Iterator[Reason]:
     """Yield a reason for each index whose key has the same expression in another session."""
-    for built, definition in definitions.items():
+    for built, (index, key) in keys.items():
         difference = differing_session(built, tree)
         if difference is not None:
-            name = f"{definition.name} on {definition.columns[0].name}"
-            detail = f"{name} was built with {difference}"
+            detail = f"{index} on {key.name} was built with {difference}"
             yield Reason(code=ReasonCode.SESSION_DIFFERS, detail=detail)
 
 

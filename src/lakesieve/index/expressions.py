@@ -19,7 +19,7 @@ from lakesieve.tables import Column
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from lakesieve.format import IndexDefinition
+    from lakesieve.format import IndexDefinition, IndexKey
 
 # operands of these may change places: expressions with the other order have the same value
 _COMMUTATIVE = frozenset(
@@ -224,25 +224,29 @@ def changed_source(expression: KeyExpression, types: Mapping[int, str]) -> str |
 
 
 def expression_columns(
-    definition: IndexDefinition, columns: Mapping[tuple[str, ...], Column]
+    key: IndexKey, columns: Mapping[int, Column], *, index: str
 ) -> tuple[Column, ...]:
-    """Return the keys of an index on an expression, as a version of the table has its columns.
+    """Return the columns of a key that is an expression, as a version of the table has its columns.
+
+    Args:
+        key: The key.
+        columns: The columns of the table, by field id.
+        index: The name of the index, for the error.
 
     Raises:
         UnsupportedError: A column of the expression was dropped or has another type.
     """
-    expression = definition.expression
+    expression = key.expression
     assert expression is not None
-    by_id = {column.field_id: column for column in columns.values()}
-    change = changed_source(expression, {field: c.type for field, c in by_id.items()})
+    change = changed_source(expression, {field: c.type for field, c in columns.items()})
     if change is not None:
         raise UnsupportedError(
-            f"The index {definition.name} cannot be used: {change}.",
+            f"The index {index} cannot be used: {change}.",
             kind=ErrorKind.UNSUPPORTED_TYPE,
             hint="Drop the index, and create it again.",
         )
-    sources = tuple(by_id[source.field_id] for source in expression.columns)
-    return tuple(_column(key, expression, sources) for key in definition.columns)
+    sources = tuple(columns[source.field_id] for source in expression.columns)
+    return tuple(_column(column, expression, sources) for column in key.columns)
 
 
 def refuse_many_keys(definition: IndexDefinition, what: str) -> None:
@@ -251,25 +255,26 @@ def refuse_many_keys(definition: IndexDefinition, what: str) -> None:
     Raises:
         UnsupportedError: The keys are elements, entries or words.
     """
-    if definition.expression is not None and definition.expression.has_many:
+    many = definition.key_of_many
+    if many is not None:
         raise UnsupportedError(
-            f"The keys of the index {definition.name} are {definition.expression.sql}, of which a "
-            f"row may have many; {what} takes an index with one key for each row.",
+            f"The keys of the index {definition.name} are {many.name}, of which a row may have "
+            f"many; {what} takes an index with one key for each row.",
             kind=ErrorKind.UNSUPPORTED_TYPE,
             hint="Ask Spark.",
         )
 
 
-def refuse_expression(definition: IndexDefinition, what: str) -> None:
-    """Refuse what an index on an expression cannot do.
+def refuse_expressions(definition: IndexDefinition, what: str) -> None:
+    """Refuse what an index on expressions cannot do.
 
     Raises:
-        UnsupportedError: The key is an expression.
+        UnsupportedError: A key is an expression.
     """
-    if definition.expression is not None:
+    if definition.expressions:
         raise UnsupportedError(
-            f"The key of the index {definition.name} is the expression "
-            f"{definition.expression.sql}; {what} takes an index on columns.",
+            f"A key of the index {definition.name} is the expression "
+            f"{definition.expressions[0].sql}; {what} takes an index on columns.",
             kind=ErrorKind.UNSUPPORTED_TYPE,
             hint="Use an index on columns, or a query on Spark with the expression.",
         )

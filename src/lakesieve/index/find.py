@@ -162,7 +162,8 @@ def _with_next_step(
     """Return the reasons of a plan. If no index took part, add which index would help."""
     if planned.plan.used:
         return list(planned.reasons)
-    leading = {usable.columns[0].field_id for usable in planned.usable}
+    alone = (usable for usable in planned.usable if usable.key_of_many is None)
+    leading = {usable.columns[0].field_id for usable in alone}
     wanted = restricted_fields(planned.row_filter) - leading
     names = [".".join(path) for path, c in columns.items() if c.field_id in wanted]
     detail = "the table has no index" if not planned.usable else ""
@@ -206,7 +207,7 @@ def find(
         expression = expression_of(predicate, lambda: arrow_schema(columns, uuids=pa.uuid()))
         # the filters of other libraries may be read as conditions that are true of more rows
         exact = expression if isinstance(predicate, str) else None
-        if any(index.definition.expression is not None for index in indexes):
+        if any(index.definition.expressions for index in indexes):
             expression = _with_expressions(expression, table, resolved, predicate, access)
     files = table.live_files(resolved)
     live = files.column("path")

@@ -152,7 +152,7 @@ def ordered_index(
         return None
     kinds = {each.field_id: (each.kind, each.scale) for each in columns.values()}
     found, _ = usable_indexes(list(indexes), kinds, table_uuid)
-    usable = [each for each in found if each.index.definition.expression is None]
+    usable = [each for each in found if not each.index.definition.expressions]
     candidates = [_ordered(each, column, rows, usable) for each in usable]
     # an index of the column alone is smaller
     return min(

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from lakesieve.errors import ErrorKind, InvalidInputError, LakesieveError, UnsupportedError
 from lakesieve.index.access import needs_session, without_engine
 from lakesieve.index.definition import indexed_columns
-from lakesieve.index.expressions import refuse_expression
+from lakesieve.index.expressions import refuse_expressions
 from lakesieve.index.find import find
 from lakesieve.index.given_keys import GivenKeys
 from lakesieve.index.keys_in_order import KeysInOrder
@@ -170,7 +170,7 @@ class Index(KeysInOrder):
             >>> index.contains([4711, 99_999]).absent.to_pylist()
             [False, True]
         """
-        refuse_expression(self._snapshot.definition, "contains")
+        refuse_expressions(self._snapshot.definition, "contains")
         self._upkeep.check_table()
         table_version = self._table.version(version)
         columns = self._columns(table_version)

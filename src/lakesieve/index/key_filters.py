@@ -23,12 +23,12 @@ from lakesieve.predicate import (
     all_of,
     any_of,
 )
-from lakesieve.sieve import VALUES, component_code
+from lakesieve.sieve import VALUES, component_code, component_part
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from lakesieve.format import KeyColumn
+    from lakesieve.format import IndexKey, KeyColumn
     from lakesieve.index.opened import OpenedIndex
     from lakesieve.predicate import RowFilter
 
@@ -66,10 +66,9 @@ class UsableIndex:
         return len(self.index.definition.columns) > 1
 
     @property
-    def has_many(self) -> bool:
-        """True if a row has zero, one or many keys."""
-        expression = self.index.definition.expression
-        return expression is not None and expression.has_many
+    def key_of_many(self) -> IndexKey | None:
+        """The key of which a row has zero, one or many, if any."""
+        return self.index.definition.key_of_many
 
 
 def on_keys(
@@ -88,8 +87,11 @@ def on_keys(
     Returns:
         The same rows or more. Leaves refer to indexes by their position in ``indexes``.
     """
+    many = (one.key_of_many for one in indexes)
     maps = {
-        one.columns[0].field_id: one.columns for one in indexes if one.is_composite and one.has_many
+        key.columns[0].field_id: key.columns
+        for key in many
+        if key is not None and len(key.columns) > 1
     }
     return _on_keys(_of_entries(rows, maps, entries or {}), indexes, {}, most_ranges)
 
@@ -145,7 +147,7 @@ def _of_one_entry(entry: RowFilter, columns: Sequence[KeyColumn]) -> RowFilter:
     key = columns[0].field_id
     # a row without entries counts as a null key, and the index does not know such rows
     if key in by_field and not by_field[key].nulls:
-        keys = _composite(columns, by_field, {}, MAX_RANGES)
+        keys = _composite(_components(columns), by_field, {}, MAX_RANGES)
         if keys is not None:
             filters.append(ElementRanges(field_id=key, ranges=keys))
     return all_of(filters)
@@ -163,7 +165,7 @@ def _on_keys(
         case ColumnRanges():
             return _leaves(indexes, {rows.field_id: rows.ranges}, ranges_above, room)
         case ElementRanges() | KeysWith():
-            return _of_many(indexes, rows)
+            return _of_many(indexes, rows, ranges_above, room)
         case AllOf():
             columns = [arg for arg in rows.args if isinstance(arg, ColumnRanges)]
             by_field = {arg.field_id: arg.ranges for arg in columns}
@@ -179,14 +181,36 @@ def _on_keys(
             return rows
 
 
-def _of_many(indexes: Sequence[UsableIndex], rows: ElementRanges | KeysWith) -> RowFilter:
-    """Return a filter on the keys of each index that has the elements, entries or words as keys."""
-    numbers = (
-        number
-        for number, usable in enumerate(indexes)
-        if usable.has_many and usable.columns[0].field_id == rows.field_id
-    )
-    return all_of([replace(rows, field_id=number) for number in numbers])
+def _of_many(
+    indexes: Sequence[UsableIndex],
+    rows: ElementRanges | KeysWith,
+    known: Mapping[int, Ranges],
+    room: int,
+) -> RowFilter:
+    """Return a filter on the keys of each index that has the elements, entries or words as keys.
+
+    All keys of a row have the values of its other key columns, so conditions on these restrict the
+    keys as well.
+    """
+    leaves: list[RowFilter] = []
+    for number, usable in enumerate(indexes):
+        many = usable.key_of_many
+        if many is None or many.columns[0].field_id != rows.field_id:
+            continue
+        if len(usable.index.definition.keys) == 1:
+            leaves.append(replace(rows, field_id=number))
+            continue
+        components = _components(usable.columns, many)
+        if isinstance(rows, KeysWith):
+            every = _composite(components, {rows.field_id: Ranges.everything()}, known, room)
+            if every is not None or usable.columns[0] in many.columns:
+                part = component_part(rows.part)
+                leaves.append(KeysWith(field_id=number, part=part, within=every))
+        elif not rows.ranges.nulls:
+            ranges = _composite(components, {rows.field_id: rows.ranges}, known, room)
+            if ranges is not None:
+                leaves.append(ElementRanges(field_id=number, ranges=ranges))
+    return all_of(leaves)
 
 
 def _leaves(
@@ -198,10 +222,10 @@ def _leaves(
     """Return a filter on the keys of each index, from the conditions on its columns."""
     leaves: list[RowFilter] = []
     for number, usable in enumerate(indexes):
-        if usable.has_many:
+        if usable.key_of_many is not None:
             continue
         if usable.is_composite:
-            ranges = _composite(usable.columns, by_field, known, room)
+            ranges = _composite(_components(usable.columns), by_field, known, room)
         else:
             ranges = by_field.get(usable.columns[0].field_id)
         if ranges is not None:
@@ -209,33 +233,60 @@ def _leaves(
     return all_of(leaves)
 
 
+_Component = tuple[int, str | None]
+"""A component of composite keys: the field id, and the key kind of its values. Entries of a map
+have no key kind: their ranges are components already."""
+
+
+def _components(columns: Sequence[KeyColumn], many: IndexKey | None = None) -> list[_Component]:
+    """Return the components of composite keys. ``many`` is the key of which a row has many."""
+    entries = many.columns if many is not None and len(many.columns) > 1 else ()
+    return [
+        (column.field_id, None if column in entries else column.key_kind)
+        for column in columns
+        if column not in entries[1:]
+    ]
+
+
 def _composite(
-    columns: Sequence[KeyColumn],
+    components: Sequence[_Component],
     by_field: Mapping[int, Ranges],
     known: Mapping[int, Ranges],
     room: int,
 ) -> Ranges | None:
     """Return the composite keys that the conditions allow, or ``None`` if only ``known`` does."""
     by_column = {**known, **by_field}
-    leading = list(itertools.takewhile(lambda column: column.field_id in by_column, columns))
-    if not leading or _is_any_value(by_column[leading[0].field_id]):
+    leading = list(itertools.takewhile(lambda component: component[0] in by_column, components))
+    if not leading or _is_any_value(by_column[leading[0][0]]):
         return None
     # values that the query lists are all taken, however many there are
     room = max(room, sum(_size(ranges) for ranges in by_field.values()))
     stems, adds = [b""], False
     joined_intervals: list[tuple[bytes, bytes]] = []
-    for column in leading:
-        kind, ranges = column.key_kind, by_column[column.field_id]
+    for at, (field, kind) in enumerate(leading, 1):
+        ranges = by_column[field]
         if len(stems) * _size(ranges) > room:
             break
-        intervals = component_intervals(kind, ranges)
+        intervals = _stored(ranges) if kind is None else component_intervals(kind, ranges)
         joined_intervals = [(stem + low, stem + high) for stem in stems for low, high in intervals]
-        adds = adds or column.field_id in by_field
-        points = _points(kind, ranges, room // len(stems)) if column is not leading[-1] else None
+        adds = adds or field in by_field
+        points = None
+        if at < len(leading) and kind is not None:
+            points = _points(kind, ranges, room // len(stems))
         if not points:
             break
         stems = [stem + point for stem in stems for point in points]
     return Ranges.of(joined_intervals) if adds else None
+
+
+def _stored(ranges: Ranges) -> list[tuple[bytes, bytes]]:
+    """Return the intervals of ranges of components."""
+    intervals = []
+    for low, high in ranges.intervals:
+        assert isinstance(low, bytes)
+        assert isinstance(high, bytes)
+        intervals.append((low, high))
+    return intervals
 
 
 def _is_any_value(ranges: Ranges) -> bool:

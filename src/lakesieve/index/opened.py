@@ -154,14 +154,15 @@ class OpenedIndex:
             return Candidates(keep=np.zeros(sum(self.loader.files.values()), bool))
         return Candidates.joined(parts, every=False)
 
-    def may_contain(self, part: WordPart) -> Candidates | None:
-        """Return which covered files and rows may have a word that has a part.
+    def may_contain(self, part: WordPart, within: Ranges | None = None) -> Candidates | None:
+        """Return which covered files and rows may have a key with a part, in some ranges of keys.
 
-        The index is one of words. All of its keys are read. The result is ``None`` if these are too
-        many.
+        The keys of the index are words. All keys of the ranges are read. The result is ``None`` if
+        these are too many.
         """
         self.check()
-        ordinals_by_catalogue = self.reader.units_of_words(part)
+        intervals = None if within is None else within.intervals
+        ordinals_by_catalogue = self.reader.units_of_words(part, intervals)
         return None if ordinals_by_catalogue is None else self._candidates(ordinals_by_catalogue)
 
     def check(self) -> None:

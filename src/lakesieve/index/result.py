@@ -145,7 +145,7 @@ class IndexInfo(Shown):
             name=definition.name,
             table=table,
             table_format=definition.table_format,
-            columns=definition.keys,
+            columns=definition.key_names,
             types=definition.types,
             location=location,
             commit=snapshot.number,

@@ -195,16 +195,18 @@ def usable_indexes(
             detail = f"{definition.name} was built for another table of this location"
             reasons.append(Reason(code=ReasonCode.OTHER_TABLE, detail=detail))
             continue
-        if definition.expression is not None:
-            change = changed_source(definition.expression, types_by_id or {})
-            if change is None:
-                usable.append(UsableIndex(index=index, columns=definition.columns))
-            elif _is_noteworthy(definition.expression, types_by_id or {}, types_by_name):
-                detail = f"{definition.name}: {change}"
-                reasons.append(Reason(code=ReasonCode.TYPE_CHANGED, detail=detail))
-            continue
         fitting: list[KeyColumn] = []
-        for column in definition.columns:
+        for key in definition.keys:
+            if key.expression is not None:
+                change = changed_source(key.expression, types_by_id or {})
+                if change is None:
+                    fitting += key.columns
+                    continue
+                if _is_noteworthy(key.expression, types_by_id or {}, types_by_name):
+                    detail = f"{definition.name}: {change}"
+                    reasons.append(Reason(code=ReasonCode.TYPE_CHANGED, detail=detail))
+                break
+            (column,) = key.columns
             current = columns.get(column.field_id)
             if current != (column.key_kind, column.scale):
                 now = current[0] if current else type_by_name(definition, column, types_by_name)
@@ -212,7 +214,9 @@ def usable_indexes(
                     reasons.append(_type_changed(definition.name, column, now))
                 break
             fitting.append(column)
-        if fitting:
+        many = definition.key_of_many
+        # a row without elements, entries or words has no key, so the others do not suffice
+        if fitting and (many is None or many.columns[0] in fitting):
             usable.append(UsableIndex(index=index, columns=tuple(fitting)))
     return usable, reasons
 
@@ -309,7 +313,7 @@ def _answers(index: OpenedIndex, leaves: Sequence[_Leaf]) -> list[Candidates | N
 
 def _answer(index: OpenedIndex, leaf: _Leaf) -> Candidates | None:
     if isinstance(leaf, KeysWith):
-        return index.may_contain(leaf.part)
+        return index.may_contain(leaf.part, leaf.within)
     return index.may_match(leaf.ranges)
 
 
@@ -331,8 +335,9 @@ def _no_predicate(indexes: Sequence[UsableIndex], unknown: Sequence[str]) -> Rea
     """Return why no index answers: parts of the predicate that name an indexed column, if any."""
     if not indexes:
         return Reason(code=ReasonCode.NO_INDEX, detail="")
-    names = sorted({usable.index.definition.keys[0] for usable in indexes})
-    of_columns = {u.columns[0].name for u in indexes if u.index.definition.expression is None}
+    names = sorted({usable.index.definition.key_names[0] for usable in indexes})
+    firsts = (usable.index.definition.keys[0] for usable in indexes)
+    of_columns = {key.name for key in firsts if key.expression is None}
     details = []
     for name in (name for name in names if name in of_columns):
         word = rf"(?<![\w.])`?{re.escape(name)}(?!\w)"

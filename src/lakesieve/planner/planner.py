@@ -235,7 +235,7 @@ def _leading(
     usable: Sequence[UsableIndex], columns: Mapping[tuple[str, ...], Column]
 ) -> list[list[str]]:
     """Return columns whose values alone can tell something, by their names."""
-    firsts = {one.columns[0].field_id for one in usable}
+    firsts = {one.columns[0].field_id for one in usable if one.key_of_many is None}
     return [list(path) for path, column in columns.items() if column.field_id in firsts]
 
 

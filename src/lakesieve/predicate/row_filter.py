@@ -69,10 +69,11 @@ class EntryRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeysWith:
-    """Accepts rows with at least one key of many that has a part."""
+    """Accepts rows with at least one key of many that has a part, in ranges of keys if any."""
 
     field_id: int
     part: WordPart
+    within: Ranges | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

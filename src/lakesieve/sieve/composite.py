@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 from lakesieve.sieve.byte_order import binary_array
 from lakesieve.sieve.keys import HIGHEST, LOWEST, KeyType, encode_keys, unscaled, wide_code
-from lakesieve.sieve.words import split_words
+from lakesieve.sieve.words import WordPart, split_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,14 +34,14 @@ MAX_COLUMNS = 8
 
 
 class KeysOfRow(Enum):
-    """How many keys a row has, and how they follow from its key columns."""
+    """How many values of a key column a row has, and how they follow from what is read."""
 
     ONE = "one"
-    """One key, from the values of its columns."""
+    """One value, or null."""
     LISTS = "lists"
-    """One for each place in the lists that its columns have, which are equally long."""
+    """One for each place in a list. All such columns of an index are equally long."""
     WORDS = "words"
-    """One for each word of the text that its only column has."""
+    """One for each word of a text. No other column of an index has many values."""
 
 
 VALUES = (b"\x01", b"\x02")
@@ -72,34 +72,49 @@ def encode_rows(
 def keys_of_rows(
     key_types: Sequence[KeyType],
     columns: Sequence[pa.Array | pa.ChunkedArray],
-    keys: KeysOfRow = KeysOfRow.ONE,
+    keys: Sequence[KeysOfRow] = (),
 ) -> tuple[pa.Array, np.ndarray | None]:
     """Return the keys of rows, and the row number of each key.
 
     Args:
         key_types: The types of the key columns.
         columns: The key columns.
-        keys: How the keys of a row follow from its columns. If there is one key column, nulls in
-            its lists are not keys.
+        keys: For each column, how the keys of a row follow from it; empty if each row has one key.
 
     Returns:
         Key codes without nulls. Then the row number of each key, ascending, int64. The row numbers
         are ``None`` if each row has exactly one key.
     """
-    rows: np.ndarray | None
-    if keys is KeysOfRow.WORDS:
-        return split_words(columns[0])
-    if keys is KeysOfRow.LISTS:
-        # a null list has no elements, whatever its offsets say
-        codes = encode_rows(key_types, [pc.list_flatten(lists) for lists in columns])
-        lengths = pc.fill_null(pc.list_value_length(columns[0]), 0).to_numpy()
-        rows = np.repeat(np.arange(len(columns[0])), lengths)
-    else:
-        codes, rows = encode_rows(key_types, columns), None
+    rows: np.ndarray | None = None
+    if any(each is not KeysOfRow.ONE for each in keys):
+        columns, rows = _values_of_many(columns, keys)
+    codes = encode_rows(key_types, columns)
     if not codes.null_count:
         return codes, rows
     at = np.flatnonzero(codes.is_valid().to_numpy(zero_copy_only=False))
     return codes.drop_null(), at if rows is None else rows[at]
+
+
+def _values_of_many(
+    columns: Sequence[pa.Array | pa.ChunkedArray], keys: Sequence[KeysOfRow]
+) -> tuple[list[pa.Array | pa.ChunkedArray], np.ndarray]:
+    """Return the values of the columns in each key, and the row number of each key."""
+    parts: dict[int, pa.Array | pa.ChunkedArray] = {}
+    if KeysOfRow.WORDS in keys:
+        at = keys.index(KeysOfRow.WORDS)
+        parts[at], rows = split_words(columns[at])
+    else:
+        of_lists = [at for at, each in enumerate(keys) if each is KeysOfRow.LISTS]
+        # a null list has no elements, whatever its offsets say
+        parts = {at: pc.list_flatten(columns[at]) for at in of_lists}
+        lists = columns[of_lists[0]]
+        lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy()
+        rows = np.repeat(np.arange(len(lists)), lengths)
+    at_rows = pa.array(rows)
+    values = [
+        parts[at] if at in parts else column.take(at_rows) for at, column in enumerate(columns)
+    ]
+    return values, rows
 
 
 def encode_composite(
@@ -131,6 +146,12 @@ def component_code(kind: str, code: Code | None) -> bytes:
     if not LOWEST <= code <= HIGHEST:
         return below if code < 0 else above
     return below + (code - LOWEST).to_bytes(8, "big")
+
+
+def component_part(part: WordPart) -> WordPart:
+    """Return a part of a word as a part of composite keys with a component for the word."""
+    begin, end = VALUES[0] * part.at_start, _END * part.at_end
+    return WordPart(text=begin + part.text + end, is_folded=part.is_folded)
 
 
 def leading_code(kind: str, key: bytes) -> Code | None:

@@ -50,7 +50,7 @@ def create_index(
 
     Args:
         table: ``catalog.database.table``; or ``iceberg:PATH``, ``delta:PATH``, ``parquet:PATH``.
-        columns: The key column, up to eight in order, or an expression; dots lead into structs.
+        columns: The keys, up to eight in order: columns, and expressions. Dots lead into structs.
         spark: The session that builds it.
         name: The index's name; by default the columns joined by ``_``, with a ``_`` in place of
             blanks and other characters that a folder's name cannot have.
@@ -62,7 +62,7 @@ def create_index(
             at every refresh, or ``"auto"`` to follow the table, 0 where it copies on write.
         rows_per_block: Rows of a block, for an index that tells which rows of a file can match;
             ``None`` for an index of whole data files; ``"auto"`` chooses row blocks of 20,000 rows
-            for tables whose data files have 32 MB and 200,000 rows or more on average.
+            for tables whose data files have 8 MB and 200,000 rows or more on average.
         replace: Whether to put the index into the place of one with the same name. Queries use the
             old index until the new one is complete.
         progress: Called with each :class:`BuildProgress`, from another thread.
@@ -189,7 +189,7 @@ def _build(
     """Add all data files of a version to new indexes."""
     # they lie side by side in one store
     builds[0].store.storage.probe()
-    keys = (", ".join(build.definition.keys) for build in builds)
+    keys = (", ".join(build.definition.key_names) for build in builds)
     add_files(
         spark,
         source,

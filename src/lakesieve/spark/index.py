@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakesieve.index import Index, RefreshResult, VerifiedRows
-from lakesieve.index.expressions import refuse_expression
+from lakesieve.index.expressions import refuse_expressions
 from lakesieve.spark.build.progress import Watch
 from lakesieve.spark.build.refresh import refresh_each
 from lakesieve.spark.build.source import Source
@@ -169,7 +169,7 @@ class SparkIndex(Index):
             >>> index.locate(spark.sql("SELECT 4711L AS customer")).pairs.count()
             1
         """
-        refuse_expression(self._snapshot.definition, "locate")
+        refuse_expressions(self._snapshot.definition, "locate")
         self._upkeep.check_table()
         table_version = self._table.version(version)
         columns = self._columns(table_version)
@@ -218,7 +218,7 @@ class SparkIndex(Index):
         """
         if not hasattr(keys, "sparkSession"):
             return super().contains(keys, version, confirm=confirm)
-        refuse_expression(self._snapshot.definition, "contains")
+        refuse_expressions(self._snapshot.definition, "contains")
         self._upkeep.check_table()
         table_version = self._table.version(version)
         return contained_rows(

@@ -335,7 +335,7 @@ def _differing(
     """Yield a step for each index that differs from its declaration or has none."""
     for name, store in stores.items():
         definition = store.snapshot().definition
-        columns = ", ".join(definition.keys)
+        columns = ", ".join(definition.key_names)
         if name not in declared:
             yield MaintenanceStep(action="undeclared", index=name, detail=f"on {columns}")
             continue

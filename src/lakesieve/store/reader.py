@@ -128,8 +128,10 @@ class IndexReader:
             }
         return self._units(parts)
 
-    def units_of_words(self, part: WordPart) -> dict[str, np.ndarray] | None:
-        """Return the ordinals of all words that have a part.
+    def units_of_words(
+        self, part: WordPart, within: Sequence[Interval] | None = None
+    ) -> dict[str, np.ndarray] | None:
+        """Return the ordinals of all keys that have a part, in some intervals of keys.
 
         Every key of the index must be the separator of a block. Row groups that can have such words
         are read one by one, at most :data:`MANY_WORD_GROUPS`.
@@ -137,18 +139,24 @@ class IndexReader:
         Returns:
             The ordinals by catalogue, or ``None`` if more row groups can have such words.
         """
-        parts: list[tuple[OpenedSegment, list[int]]] = []
+        parts: list[_SegmentRanges] = []
         for entry in (entry for row in self._rows for entry in row.entries):
             opened = self.loader.segment(entry)
             if not opened.footer.bytewise:
                 raise corrupt(entry.path, "its keys are not whole words")
-            parts.append((opened, groups_with_part(opened, part)))
-        if sum(len(groups) for _, groups in parts) > MANY_WORD_GROUPS:
+            ranges = RangeSet.from_intervals(
+                [(None, None)] if within is None else within, opened.physical, opened.footer.text
+            )
+            reached = set(ranges.row_groups(opened.firsts))
+            groups = [at for at in groups_with_part(opened, part) if at in reached]
+            parts.append((opened, ranges, groups))
+        if sum(len(groups) for _, _, groups in parts) > MANY_WORD_GROUPS:
             return None
         by_catalogue: dict[str, list[np.ndarray]] = {}
-        for opened, groups in parts:
-            for _, blocks in self.loader.row_groups(opened, groups):
-                units = lookup_words(blocks, part)
+        for opened, ranges, groups in parts:
+            for number, blocks in self.loader.row_groups(opened, groups):
+                here = ranges if len(ranges) == 1 else ranges.between(*_extent(opened, number))
+                units = lookup_words(blocks, part, here)
                 by_catalogue.setdefault(opened.entry.catalogue, []).append(units)
         return {
             catalogue: distinct(np.concatenate(chunks))

@@ -309,9 +309,6 @@ def test_refused_columns(spark: SparkSession, key: str, message: str) -> None:
 def test_refused_uses(spark: SparkSession, table: str, kind: KeyKind) -> None:
     """What needs one key for each row is refused by name."""
     key = f"{kind.name}(c)"
-    for columns in ([key, "id"], ["id", key]):
-        with pytest.raises(UnsupportedError, match="cannot be one of several keys"):
-            ls.create_index(table, columns, spark=spark)
     for text in (f"{kind.name}(nope)", f"{key} || {kind.name}(d)", f"{kind.name}()"):
         with pytest.raises(InvalidInputError, match="neither a column nor an expression"):
             ls.create_index(table, text, spark=spark)

@@ -229,7 +229,7 @@ def _index_tasks(
         task = IndexTask(
             columns=tuple(positions[column.field_id] for column in columns),
             key_types=key_types(columns),
-            keys_of_row=columns[0].keys_of_row,
+            keys_of_row=tuple(column.keys_of_row for column in columns),
             first_bucket=tasks[-1].tally_bucket + 1 if tasks else 0,
             unit=unit,
             first_ordinals=unit.first_ordinals(records),

@@ -63,7 +63,7 @@ class IndexTask:
     Args:
         columns: Positions of its key columns among the columns that are read.
         key_types: Types of the key columns.
-        keys_of_row: How the keys of a row follow from its columns.
+        keys_of_row: For each column, how the keys of a row follow from it; empty for one key.
         boundaries: First key code of every bucket except the first, ascending.
         first_bucket: Number of its first bucket. Other indexes have the buckets before and after.
         storage: The storage for its segments; ``None`` if none are written.
@@ -75,7 +75,7 @@ class IndexTask:
 
     columns: tuple[int, ...]
     key_types: tuple[KeyType, ...]
-    keys_of_row: KeysOfRow = KeysOfRow.ONE
+    keys_of_row: tuple[KeysOfRow, ...] = ()
     boundaries: tuple[int | bytes, ...] = ()
     first_bucket: int = 0
     storage: Storage | None = None
@@ -311,7 +311,7 @@ def _blocks(
             max_pairs=SEGMENT_PAIRS,
             absent_hits=index.absent_hits,
             counts=counts,
-            whole=index.keys_of_row is KeysOfRow.WORDS,
+            whole=KeysOfRow.WORDS in index.keys_of_row,
         )
     bits = index.budget.bits_per_row
     distinct, units = sort_pairs(keys, ordinals)

@@ -20,7 +20,7 @@ from lakesieve.spark.tables.workers import gathered, in_workers
 from lakesieve.store import IndexStore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -67,7 +67,7 @@ def files_with_missing_keys(
             storage=store.storage,
             state=state,
             key_types=source.key_types,
-            keys_of_row=source.columns[0].keys_of_row,
+            keys_of_row=[column.keys_of_row for column in source.columns],
             paths=paths.to_pylist(),
             files=file_hashes,
         )
@@ -84,7 +84,7 @@ def missing_by_file(
     storage: Storage,
     state: Snapshot,
     key_types: tuple[KeyType, ...],
-    keys_of_row: KeysOfRow,
+    keys_of_row: Sequence[KeysOfRow],
     paths: list[str],
     files: FileHashes,
 ) -> Iterator[pa.RecordBatch]:
