@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-__all__ = ["LOG_ROWS", "MESSAGE", "request_id", "run"]
+__all__ = ["LOG_ROWS", "MESSAGE", "REQUEST", "request_id", "run"]
 
 LOG_ROWS = 20_000_000
 KINDS = ("iceberg", "delta")
@@ -47,11 +47,11 @@ def _word(seed: int) -> str:
     return f"concat({', '.join(_SYLLABLES.format(part) for part in parts)})"
 
 
-_REQUEST = "substr(md5(CAST(id AS STRING)), 1, 16)"
+REQUEST = "substr(md5(CAST(id AS STRING)), 1, 16)"
 MESSAGE = f"""concat_ws(' ',
   {_LEVELS.format(_drawn(1, 6))},
   concat('service=shop-', {_drawn(2, 40)}),
-  concat('request=', {_REQUEST}),
+  concat('request=', {REQUEST}),
   concat('GET /api/v2/', {_word(3)}, '/', {_drawn(4, 100_000)}),
   concat('took ', {_drawn(5, 2000)}, ' ms,'),
   element_at(array({_AGENTS}), 1 + {_drawn(6, 4)}),
@@ -61,7 +61,7 @@ MESSAGE = f"""concat_ws(' ',
 _EVENT = f"""to_json(struct(
   struct(id DIV 1000 AS id) AS batch,
   struct({_word(15)} AS name, {_drawn(16, 1_000_000)} AS id, {_drawn(17, 100)} AS age) AS user,
-  {_REQUEST} AS session,
+  {REQUEST} AS session,
   concat('/shop/', {_word(18)}, '/', {_drawn(19, 100_000)}) AS path,
   element_at(array({_AGENTS}), 1 + {_drawn(20, 4)}) AS agent,
   {_drawn(21, 2000)} AS took))"""

@@ -15,7 +15,7 @@ import pyarrow.dataset as ds
 import tantivy
 
 import lakesieve as ls
-from bench.keys_kinds import MESSAGE, request_id
+from bench.keys_kinds import MESSAGE, REQUEST, request_id
 from bench.measure import Measured, bytes_below, in_turn, note
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ _FILES = 8
 # what a writer of tantivy may hold in memory before it writes to disk
 _HEAP = 1 << 30
 _MOST_HITS = 1_000_000
+_LOOK_UPS = {1_000_000: 50, 30_000_000: 500}
+"""Numbers of different words, and how many milliseconds a look-up may take."""
 
 
 class _Peer(Protocol):
@@ -65,8 +67,8 @@ class _Words:
         )
         self.seconds = time.perf_counter() - start
         # without Spark, as the others
-        self._index = ls.open_index(self._table, "words")
-        self.size = self._index.info().bytes
+        self.index = ls.open_index(self._table, "words")
+        self.size = self.index.info().bytes
         self._dataset = ls.engines.arrow.dataset(self._table)
         # by data file: the number of its first row in the table, and of its rows
         self._extents: dict[str, tuple[int, int]] = {}
@@ -78,7 +80,7 @@ class _Words:
 
     def look_up(self, text: str) -> FileMatches:
         """Return the files and row ranges for a text."""
-        return self._index.files(f"message LIKE '%{text}%'")
+        return self.index.files(f"message LIKE '%{text}%'")
 
     def blocks(self, text: str) -> set[int]:
         matches = self.look_up(text)
@@ -201,6 +203,8 @@ def run(spark: SparkSession, root: Path, *, rows: int = ROWS) -> Iterator[Measur
         )
     for name, text in _needles(rows).items():
         yield from _searched(name, text, folder, words, peers)
+    for count, at_most in _LOOK_UPS.items():
+        yield from _looked_up(spark, root, count, at_most)
 
 
 def _searched(
@@ -229,3 +233,36 @@ def _searched(
         unit="x",
         details={way: f"{1e3 * took:.1f} ms" for way, took in times.items()},
     )
+
+
+def _looked_up(spark: SparkSession, root: Path, count: int, at_most: float) -> Iterator[Measured]:
+    """Yield how long look-ups take among a number of different words, once the index was read."""
+    folder = root / f"ids-{time.time_ns()}"
+    note(f"writing and indexing {count:,} identifiers")
+    rows = spark.range(0, count, 1, _FILES)
+    rows.selectExpr("id", f"{REQUEST} AS message").write.parquet(str(folder))
+    words = _Words(spark, folder)
+    request = request_id(count // 3)
+    looked_up = {
+        "a whole identifier": f"message LIKE '%{request}%'",
+        "a beginning": f"message LIKE '{request[:10]}%'",
+        "a word that is nowhere": "message LIKE '%deadlock%'",
+        "a part of an identifier": f"message LIKE '%{request[3:13]}%'",
+    }
+    for name, condition in looked_up.items():
+        found = words.index.files(condition)
+        took = in_turn({"look-up": partial(words.index.files, condition)})["look-up"]
+        codes = {str(reason.code) for reason in found.reasons}
+        is_answered = "look-up-too-large" not in codes
+        yield Measured(
+            name=f"{name} among {count:,} words",
+            value=1e3 * took,
+            unit="ms",
+            # no bound holds for what is not answered
+            at_most=at_most if is_answered else None,
+            details={
+                "files": f"{found.total} -> {len(found.paths)}",
+                "reasons": ", ".join(sorted(codes)),
+                "index": f"{words.size / 1e6:.0f} MB, built in {words.seconds:.0f} s",
+            },
+        )

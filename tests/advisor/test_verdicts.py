@@ -180,3 +180,18 @@ def test_existing_indexes_are_not_advised_again() -> None:
     assert found["b"].command == ""
     assert "indexed already, by a_c" in found["a"].why
     assert found["a"].seconds_saved.value == pytest.approx(USES * 6 * 0.99)
+
+
+@pytest.mark.parametrize(
+    ("existing", "verdict"),
+    [
+        (("a", "lower(b)"), Verdict.EXISTS),
+        (("a", "elements(tags)"), Verdict.INDEX),
+        (("a", "b", "words(text)"), Verdict.INDEX),
+        (("a",), Verdict.EXISTS),
+    ],
+)
+def test_keys_behind_a_column(existing: tuple[str, ...], verdict: Verdict) -> None:
+    """With elements behind it, an index on a column lacks some rows, so it is not such an index."""
+    found = advice(column("a", reads(1)), existing=(existing,))
+    assert found["a"].verdict is verdict

@@ -231,7 +231,9 @@ class IndexDefinition:
     @property
     def key_of_many(self) -> IndexKey | None:
         """The key of which a row has zero, one or many, if any."""
-        return next((key for key in self.keys if key.has_many), None)
+        if not any(expression.has_many for expression in self.expressions):
+            return None
+        return next(key for key in self.keys if key.has_many)
 
     @property
     def has_whole_keys(self) -> bool:
