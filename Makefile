@@ -13,12 +13,13 @@ ARGS ?=
 SESSIONS ?=
 TESTS_3_5 := advisor/test_logs deletes/test_read extension/test_servers extension/test_statements \
   rows/test_planned_rows $(addprefix test_,contract expressions first_plan many_files spark_versions)
+MANY_KEYS := $(addprefix many_keys/test_,entries many_keys several_keys words)
 # make soak runs the versions that are neither the default nor the oldest one
 TESTS_OTHER := $(addprefix test_,contract first_plan restarts spark_versions)
-TESTS_4.0 := test_distinct test_documents test_expressions test_order extension/test_statements extension/test_servers rows/test_delta_commands rows/test_drawn_tables rows/test_iceberg_rows rows/test_planned_rows rows/test_row_ranges test_branches advisor/test_logs deletes/test_read deletes/test_differential test_many_files
+TESTS_4.0 := $(MANY_KEYS) test_distinct test_documents test_expressions test_order extension/test_statements extension/test_servers rows/test_delta_commands rows/test_drawn_tables rows/test_iceberg_rows rows/test_planned_rows rows/test_row_ranges test_branches advisor/test_logs deletes/test_read deletes/test_differential test_many_files
 TESTS_4.2 := extension/test_programs extension/test_statements extension/test_servers rows/test_delta_commands rows/test_drawn_tables rows/test_planned_rows rows/test_row_ranges
 TESTS_4.3 := rows/test_row_ranges
-SOAK_3_5 := extension/test_programs rows/test_delta_commands rows/test_drawn_tables rows/test_iceberg_rows commands/test_scans deletes/test_differential $(addprefix many_keys/test_,entries many_keys words) \
+SOAK_3_5 := extension/test_programs rows/test_delta_commands rows/test_drawn_tables rows/test_iceberg_rows commands/test_scans deletes/test_differential $(MANY_KEYS) \
   $(addprefix test_,branches build differential documents distinct failures order paths readers restarts)
 ifeq ($(LAKESIEVE_DEPTH),soak)
 TESTS_3_5 += $(SOAK_3_5)

@@ -12,7 +12,7 @@ from tests.spark.drivers import DRIVERS, OpenDriver
 from tests.spark.rows.compared import read_by
 
 import lakesieve as ls
-from lakesieve.errors import UnsupportedError
+from lakesieve.errors import LakesieveError, UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -283,7 +283,7 @@ def test_changed_columns(spark: SparkSession, table: str) -> None:
 )
 def test_refused_keys(spark: SparkSession, table: str, keys: list[str], message: str) -> None:
     """Keys that cannot be together are refused by name."""
-    with pytest.raises(Exception, match=message):
+    with pytest.raises(LakesieveError, match=message):
         ls.create_index(table, keys, spark=spark)
 
 
