@@ -14,7 +14,13 @@ from hypothesis import strategies as st
 from tests.index.many_keys import COLUMNS, definition_of, filter_of, tree_of, usable_index
 
 from lakesieve.errors import CorruptIndexError, UnsupportedError
-from lakesieve.format import IndexDefinition, catalogue_id, encode_segment
+from lakesieve.format import (
+    IndexDefinition,
+    SegmentFooter,
+    catalogue_id,
+    decode_row_group,
+    encode_segment,
+)
 from lakesieve.index.definition import define
 from lakesieve.index.expressions import key_expression, stored_tree
 from lakesieve.index.key_filters import UsableIndex, on_keys
@@ -22,7 +28,7 @@ from lakesieve.index.opened import OpenedIndex
 from lakesieve.index.scan_decision import keep_tree
 from lakesieve.predicate import KeysWith, Ranges
 from lakesieve.predicate.parse import parse_sql
-from lakesieve.sieve import LONGEST_WORD, WordPart, blocks_of_pairs
+from lakesieve.sieve import LONGEST_WORD, Blocks, WordPart, blocks_of_pairs
 from lakesieve.storage import open_storage
 from lakesieve.store import BlockCache, Changes, IndexStore, stage_catalogue
 from lakesieve.store.compact import compaction_changes
@@ -127,6 +133,27 @@ def test_words_by_their_parts(one: list[tuple[bytes, int]], two: list[tuple[byte
         assert found is not None
         paths = set(after.paths().filter(pa.array(found.keep)).to_pylist())
         assert paths >= {path for other, path in pairs if other == key}
+
+
+def test_words_are_decoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second search among the same row groups decodes only those that have the part."""
+    pairs = [(f"word{n}".encode(), n % FILES) for n in range(100, 300)]
+    store = _store(pairs)
+    index = OpenedIndex(store, store.snapshot(), BlockCache())
+    decoded: list[int] = []
+
+    def decode(footer: SegmentFooter, number: int, data: bytes) -> Blocks:
+        decoded.append(number)
+        return decode_row_group(footer, number, data)
+
+    monkeypatch.setattr("lakesieve.store.segment_loader.decode_row_group", decode)
+    assert _kept(index, b"d123", at_end=False) == {f"0-{123 % FILES}"}
+    first = len(decoded)
+    assert first > 10
+    assert _kept(index, b"d132", at_end=False) == {f"0-{132 % FILES}"}
+    assert len(decoded) == first + 1
+    assert _kept(index, b"d1321", at_end=False) == set()
+    assert len(decoded) == first + 1
 
 
 def test_limits(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakesieve.sieve.blocks import slice_indices
-from lakesieve.sieve.byte_order import CODE_LIMIT, byte_views
+from lakesieve.sieve.byte_order import CODE_LIMIT
 from lakesieve.sieve.words import LONGEST_WORD
 
 if TYPE_CHECKING:
@@ -221,12 +221,9 @@ def lookup_words(blocks: Blocks, part: WordPart, ranges: RangeSet) -> np.ndarray
     Returns:
         Ascending distinct ordinals, int32.
     """
-    letters, _, lengths = byte_views(blocks.keys)
-    may_be_cut = lengths >= LONGEST_WORD
-    if not may_be_cut.any() and part.is_nowhere(letters):
-        return blocks.ordinals[:0]
-    has_part = part.are_in(blocks.keys).to_numpy(zero_copy_only=False)
-    rows = np.flatnonzero(has_part | may_be_cut)
+    keys = blocks.keys
+    may_be_cut = pc.greater_equal(pc.binary_length(keys), LONGEST_WORD)
+    rows = np.flatnonzero(pc.or_(part.are_in(keys), may_be_cut).to_numpy(zero_copy_only=False))
     first, last = _touched(blocks, ranges)
     # ranges ascend, so a block is in one of them if it is in one that begins before it
     at = np.searchsorted(first, rows, side="right") - 1

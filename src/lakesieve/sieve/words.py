@@ -50,17 +50,12 @@ class WordPart:
         # Arrow reads the patterns for binary values byte by byte
         return pc.match_substring_regex(words, f"(?s){start}{''.join(letters)}{end}")
 
-    def is_nowhere(self, letters: np.ndarray) -> bool:
-        """Return whether words, one after the other, surely lack the part. This is fast.
-
-        Args:
-            letters: The bytes of the words, uint8.
-        """
-        whole = letters.tobytes()
+    def is_nowhere(self, words: bytes) -> bool:
+        """Return whether words, one after the other, surely lack the part. This is fast."""
         if not self.is_folded:
-            return self.text not in whole
+            return self.text not in words
         # of other characters, the lower case is not known here
-        return whole.isascii() and self.text.lower() not in whole.lower()
+        return words.isascii() and self.text.lower() not in words.lower()
 
     def may_be_in(self, occurs: np.ndarray) -> np.ndarray:
         """Return which of some groups of words can have a word with the part.

@@ -154,7 +154,7 @@ class IndexReader:
             return None
         by_catalogue: dict[str, list[np.ndarray]] = {}
         for opened, ranges, groups in parts:
-            for number, blocks in self.loader.row_groups(opened, groups):
+            for number, blocks in self.loader.row_groups_with(opened, groups, part):
                 here = ranges if len(ranges) == 1 else ranges.between(*_extent(opened, number))
                 units = lookup_words(blocks, part, here)
                 by_catalogue.setdefault(opened.entry.catalogue, []).append(units)

@@ -11,13 +11,14 @@ import pyarrow as pa
 
 from lakesieve.errors import corrupt
 from lakesieve.format import decode_catalogue, decode_footer, decode_row_group
+from lakesieve.sieve import LONGEST_WORD, byte_views
 from lakesieve.store.snapshot import referenced_roots
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from lakesieve.format import CatalogueEntry, SegmentEntry, SegmentFooter
-    from lakesieve.sieve import Blocks, Code
+    from lakesieve.sieve import Blocks, Code, WordPart
     from lakesieve.storage import Storage
     from lakesieve.store.cache import BlockCache
     from lakesieve.store.snapshot import Snapshot
@@ -178,6 +179,32 @@ class SegmentLoader:
             fetched = self._fetched(opened, chunk) if len(chunk) > 1 else {}
             for number in chunk:
                 yield number, self.row_group(opened, number, fetched.get(number))
+
+    def row_groups_with(
+        self, opened: OpenedSegment, numbers: Sequence[int], part: WordPart
+    ) -> Iterator[tuple[int, Blocks]]:
+        """Yield those of some row groups of words that may have a word with a part.
+
+        The words of the others are cached without their sets, in half of the memory.
+        """
+        key = (*self._groups_key(opened), "words")
+        letters = opened.footer.letters
+        for start in range(0, len(numbers), _AHEAD):
+            chunk = numbers[start : start + _AHEAD]
+            unread = [number for number in chunk if (*key, number) not in self.cache]
+            fetched = self._fetched(opened, unread)
+            for number in chunk:
+                words, blocks = self.cache.find((*key, number)), None
+                if words is None:
+                    blocks = self.cache.find((*self._groups_key(opened), number))
+                    if blocks is None:
+                        blocks, _ = self._decode(opened, number, fetched.get(number))
+                    words = byte_views(blocks.keys)[0].tobytes()
+                    self.cache.put((*key, number), words, len(words))
+                # a word may have the part in what was cut off
+                is_cut = letters is None or letters.longest[number] >= LONGEST_WORD
+                if is_cut or not part.is_nowhere(words):
+                    yield number, self.row_group(opened, number) if blocks is None else blocks
 
     def row_group(self, opened: OpenedSegment, number: int, data: bytes | None = None) -> Blocks:
         """Return a row group of a segment, from ``data`` if its bytes have been read."""
