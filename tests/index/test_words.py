@@ -98,8 +98,8 @@ def _store(*parts: list[tuple[bytes, int]], whole: bool = True) -> IndexStore:
     return store
 
 
-def _index(store: IndexStore) -> OpenedIndex:
-    return OpenedIndex(store, store.snapshot(), BlockCache(limit=300))
+def _index(store: IndexStore, cached: int = 50) -> OpenedIndex:
+    return OpenedIndex(store, store.snapshot(), BlockCache(limit=cached))
 
 
 def _kept(index: OpenedIndex, part: bytes, *, at_end: bool) -> set[str]:
@@ -157,12 +157,14 @@ def test_words_are_decoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An index that is too large to be searched is not, and cut keys are refused."""
+    """An index is not searched if it is too large, also for the cache; cut keys are refused."""
     pairs = [(f"word{n}".encode(), n % FILES) for n in range(30)]
-    index = _index(_store(pairs))
+    store = _store(pairs)
+    index, larger = _index(store), _index(store, cached=300)
     assert _kept(index, b"ord1", at_end=False) == {f"0-{n}" for n in range(FILES)}
     monkeypatch.setattr("lakesieve.store.reader.MANY_WORD_GROUPS", 3)
     assert index.may_contain(WordPart(text=b"ord1")) is None
+    assert _kept(larger, b"ord1", at_end=False) == {f"0-{n}" for n in range(FILES)}
     cut = _index(_store([(b"abc", 0), (b"abx", 1)], whole=False))
     with pytest.raises(CorruptIndexError, match="not whole words"):
         cut.may_contain(WordPart(text=b"b"))

@@ -23,6 +23,11 @@ class LruCache:
             self._shrink()
 
     @property
+    def limit(self) -> int:
+        """The most bytes that the cache holds."""
+        return self._limit
+
+    @property
     def held(self) -> int:
         """Bytes of all cached values."""
         return self._held

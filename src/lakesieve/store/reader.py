@@ -25,7 +25,7 @@ from lakesieve.sieve import (
     row_groups_of,
 )
 from lakesieve.store.segment_loader import OpenedSegment, SegmentLoader
-from lakesieve.store.word_groups import groups_with_part
+from lakesieve.store.word_groups import groups_with_part, words_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -45,7 +45,10 @@ the table is faster.
 """
 
 MANY_WORD_GROUPS = 1024
-"""Most row groups that one search for a part of a word may read: some ten million words."""
+"""Most row groups that one search for a part of a word may read: some ten million words.
+
+A search may read more if the cache can hold their words.
+"""
 
 # with more segments than this around a key, planning is cheap compared with reading them
 _FEW_SEGMENTS = 16
@@ -150,7 +153,9 @@ class IndexReader:
             reached = set(ranges.row_groups(opened.firsts))
             groups = [at for at in groups_with_part(opened, part) if at in reached]
             parts.append((opened, ranges, groups))
-        if sum(len(groups) for _, _, groups in parts) > MANY_WORD_GROUPS:
+        size = sum(words_bytes(opened, groups) for opened, _, groups in parts)
+        count = sum(len(groups) for _, _, groups in parts)
+        if count > MANY_WORD_GROUPS and size > self.loader.cache.limit:
             return None
         by_catalogue: dict[str, list[np.ndarray]] = {}
         for opened, ranges, groups in parts:

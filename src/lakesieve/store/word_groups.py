@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import bisect
+from itertools import repeat
+from operator import mul
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lakesieve.format.groups import LONGEST_SEPARATOR
 from lakesieve.sieve import LONGEST_WORD
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lakesieve.sieve import WordPart
     from lakesieve.store.segment_loader import OpenedSegment
 
@@ -33,3 +38,11 @@ def groups_with_part(opened: OpenedSegment, part: WordPart) -> list[int]:
         is_cut | (is_longer & part.may_be_in(letters.occurs))
     ).tolist()
     return found
+
+
+def words_bytes(opened: OpenedSegment, groups: Sequence[int]) -> int:
+    """Return at most how many bytes the words of some row groups have."""
+    letters = opened.footer.letters
+    longest = repeat(LONGEST_SEPARATOR) if letters is None else letters.longest[groups].tolist()
+    blocks = (opened.footer.groups[number].blocks for number in groups)
+    return sum(map(mul, blocks, longest))
