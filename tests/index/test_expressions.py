@@ -280,6 +280,8 @@ def test_expressions_are_told_from_columns() -> None:
 def test_default_names(expression: str, name: str) -> None:
     """The name of an index on an expression has the words of the expression."""
     assert default_name([expression]) == name
+    assert default_name([expression, "tenant"]) == f"{name}_tenant"
+    assert default_name(["tenant", expression]) == f"tenant_{name}"
 
 
 def test_the_identity_is_a_hash_of_the_tree() -> None:

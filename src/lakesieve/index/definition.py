@@ -169,12 +169,15 @@ def default_name(columns: Sequence[str]) -> str:
 
     Characters that a folder's name cannot have, such as blanks and backquotes, become ``_``.
     """
-    plain = "_".join(column.replace("`", "") for column in columns)
-    name = re.sub(r"[^A-Za-z0-9_.\-]+", "_", plain)
-    if len(columns) == 1 and _OF_EXPRESSIONS.search(columns[0]) and "`" not in columns[0]:
+    return "_".join(map(_plain_name, columns)).lstrip(".")[:_LONGEST_NAME]
+
+
+def _plain_name(key: str) -> str:
+    name = re.sub(r"[^A-Za-z0-9_.\-]+", "_", key.replace("`", ""))
+    if _OF_EXPRESSIONS.search(key) and "`" not in key:
         # the parentheses of a call leave nothing behind
         name = name.strip("_") or name
-    return name.lstrip(".")[:_LONGEST_NAME]
+    return name
 
 
 def check_budgets(columns: Sequence[Column]) -> None:
