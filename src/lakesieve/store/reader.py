@@ -142,19 +142,16 @@ class IndexReader:
         Returns:
             The ordinals by catalogue, or ``None`` if more row groups can have such words.
         """
+        intervals = [(None, None)] if within is None else within
         parts: list[_SegmentRanges] = []
         for entry in (entry for row in self._rows for entry in row.entries):
             opened = self.loader.segment(entry)
             if not opened.footer.bytewise:
                 raise corrupt(entry.path, "its keys are not whole words")
-            ranges = RangeSet.from_intervals(
-                [(None, None)] if within is None else within, opened.physical, opened.footer.text
-            )
-            reached = set(ranges.row_groups(opened.firsts))
-            groups = [at for at in groups_with_part(opened, part) if at in reached]
-            parts.append((opened, ranges, groups))
-        size = sum(words_bytes(opened, groups) for opened, _, groups in parts)
+            ranges = RangeSet.from_intervals(intervals, opened.physical, opened.footer.text)
+            parts.append((opened, ranges, groups_with_part(opened, part, ranges)))
         count = sum(len(groups) for _, _, groups in parts)
+        size = sum(words_bytes(opened, groups) for opened, _, groups in parts)
         if count > MANY_WORD_GROUPS and size > self.loader.cache.limit:
             return None
         by_catalogue: dict[str, list[np.ndarray]] = {}

@@ -7,37 +7,34 @@ from itertools import repeat
 from operator import mul
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from lakesieve.format.groups import LONGEST_SEPARATOR
 from lakesieve.sieve import LONGEST_WORD
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lakesieve.sieve import WordPart
+    from lakesieve.sieve import RangeSet, WordPart
     from lakesieve.store.segment_loader import OpenedSegment
 
 
-def groups_with_part(opened: OpenedSegment, part: WordPart) -> list[int]:
-    """Return the row groups of a segment that can have a word with a part.
+def groups_with_part(opened: OpenedSegment, part: WordPart, ranges: RangeSet) -> list[int]:
+    """Return the row groups of a segment that can have a word with a part, in ranges of keys.
 
     Identifiers make up most words of a log. They have few different characters, and mostly the same
     length. So other words, and whole identifiers, are searched in few row groups.
     """
     letters, text = opened.footer.letters, part.text
+    reached = ranges.row_groups(opened.firsts)
     if letters is None:
-        return list(range(len(opened.firsts)))
+        return reached
     is_longer = letters.longest >= len(text) + (not part.is_folded)
     at = bisect.bisect_right(opened.firsts, text) - 1
     if at >= 0 and text <= opened.footer.max_key:  # type: ignore[operator]
         # no word is longer than the part, so only the part itself has these bytes
         is_longer[at] |= letters.longest[at] == len(text)
     is_cut = letters.longest >= LONGEST_WORD
-    found: list[int] = np.flatnonzero(
-        is_cut | (is_longer & part.may_be_in(letters.occurs))
-    ).tolist()
-    return found
+    may_have = is_cut | (is_longer & part.may_be_in(letters.occurs))
+    return [number for number in reached if may_have[number]]
 
 
 def words_bytes(opened: OpenedSegment, groups: Sequence[int]) -> int:
