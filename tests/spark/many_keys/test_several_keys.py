@@ -271,6 +271,23 @@ def test_changed_columns(spark: SparkSession, table: str) -> None:
     assert "index-used" not in codes
 
 
+@pytest.mark.parametrize("many", ["elements(tags)", "entries(m)", "words(s)"])
+def test_rows_without_a_key(spark: SparkSession, table: str, many: str) -> None:
+    """Commands by key and joins find rows that have no elements, entries or words."""
+    spark.sql(f"INSERT INTO {table} VALUES (50, 9, '', array(), map())")
+    ls.create_index(table, ["g", many], spark=spark, name="many")
+    given = spark.sql("SELECT 60L AS id, 9L AS g, 'x' AS s, array('y') AS tags, map('a', 1L) AS m")
+    given.createOrReplaceTempView("given")
+
+    joined = spark.sql(f"SELECT t.id FROM given JOIN {table} t ON t.g = given.g").collect()
+    assert [row.id for row in joined] == [50]
+    assert ls.insert_new(given, table, on=["g"], spark=spark).inserted == 0
+    assert ls.duplicates(table, ["g"], spark=spark).count == 2
+    assert not ls.check_references(given, "g", table, "g", spark=spark).examples
+    spark.sql(f"DELETE FROM {table} WHERE g = 9")
+    assert spark.table(table).count() == 20
+
+
 @pytest.mark.parametrize(
     ("keys", "message"),
     [

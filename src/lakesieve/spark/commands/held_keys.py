@@ -45,7 +45,10 @@ _ONE_FILE = 10_000
 def usable_indexes(
     spark: SparkSession, table: SparkTable, location: str | None
 ) -> tuple[list[OpenedIndex], list[Reason]]:
-    """Open the current indexes of a table, with coded reasons for those that cannot be opened."""
+    """Open the current indexes of a table that have a key of each row.
+
+    There are coded reasons for those that cannot be opened.
+    """
     indexes: list[OpenedIndex] = []
     reasons: list[Reason] = []
     for name, store in access_by(spark).stores(table.reader, location).items():
@@ -54,7 +57,9 @@ def usable_indexes(
         except READ_FAILURES as error:
             reasons.append(broken_index(name, error))
             continue
-        if state.definition.table_uuid == table.reader.uuid:
+        definition = state.definition
+        # a row without elements, entries or words has no key
+        if definition.table_uuid == table.reader.uuid and definition.key_of_many is None:
             indexes.append(OpenedIndex.at(store, state))
     return indexes, reasons
 
