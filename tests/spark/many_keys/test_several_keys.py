@@ -131,7 +131,7 @@ def test_drawn_conditions(spark: SparkSession, tmp_path: Path, name: str) -> Non
         assert index.verify_rows(files=None).wrong == ()
     # some files are not covered
     driver.append(_rows(spark, drawn, 300))
-    count = depth("MANY_KEYS", test=8, soak=600)
+    count = depth("MANY_KEYS", test=4, soak=600)
     conditions = [drawn_condition(drawn, lambda: _leaf(drawn), 2) for _ in range(count)]
     conditions += [_leaf(drawn) for _ in range(3 * count)]
     assert check_conditions(spark, driver.relation(), conditions)
