@@ -58,11 +58,8 @@ def test_keys_equal_the_twin(drawn: tuple[list[KeyType], list[pa.Array]]) -> Non
 @given(st.sampled_from(list(KINDS)).flatmap(key_columns), st.data())
 def test_keys_of_lists_equal_the_twin(drawn: KeyColumn, data: st.DataObject) -> None:
     """The elements of lists are keys of their rows, whatever null lists have below them."""
-    ends = sorted(data.draw(st.lists(st.integers(0, len(drawn.values)), max_size=6)))
-    offsets = pa.array([0, *ends], pa.int32())
-    nulls = data.draw(st.lists(st.booleans(), min_size=len(ends), max_size=len(ends)))
-    lists = pa.ListArray.from_arrays(offsets, drawn.values, mask=pa.array(nulls, pa.bool_()))
-    first = data.draw(st.integers(0, len(ends)))
+    lists = _drawn_lists(drawn, data)
+    first = data.draw(st.integers(0, len(lists)))
     for rows in (lists, lists[first:], pa.chunked_array([lists[:first], lists[first:]])):
         keys, numbers = keys_of_rows([drawn.key_type], [rows], [KeysOfRow.LISTS])
         assert numbers is not None
@@ -74,15 +71,12 @@ def test_keys_of_lists_equal_the_twin(drawn: KeyColumn, data: st.DataObject) -> 
 @given(st.sampled_from(list(KINDS)).flatmap(key_columns), st.data())
 def test_keys_of_lists_beside_a_column(drawn: KeyColumn, data: st.DataObject) -> None:
     """Each element makes a key with the value that another column has in its row."""
-    ends = sorted(data.draw(st.lists(st.integers(0, len(drawn.values)), max_size=6)))
-    offsets = pa.array([0, *ends], pa.int32())
-    nulls = data.draw(st.lists(st.booleans(), min_size=len(ends), max_size=len(ends)))
-    lists = pa.ListArray.from_arrays(offsets, drawn.values, mask=pa.array(nulls, pa.bool_()))
-    number = st.none() | st.integers(-2, 2)
-    beside = pa.array(
-        data.draw(st.lists(number, min_size=len(ends), max_size=len(ends))), pa.int64()
+    lists = _drawn_lists(drawn, data)
+    numbers_beside = st.lists(
+        st.none() | st.integers(-2, 2), min_size=len(lists), max_size=len(lists)
     )
-    first = data.draw(st.integers(0, len(ends)))
+    beside = pa.array(data.draw(numbers_beside), pa.int64())
+    first = data.draw(st.integers(0, len(lists)))
     types = [drawn.key_type, KeyType(kind="integer")]
     kinds = [KeysOfRow.LISTS, KeysOfRow.ONE]
     for rows, column in (
@@ -103,6 +97,14 @@ def test_keys_of_lists_beside_a_column(drawn: KeyColumn, data: st.DataObject) ->
             assert numbers is not None
             assert numbers.tolist() == [row for row, *_ in expected]
             assert keys.to_pylist() == rows_as_bytes(types[::order], [values, others][::order])
+
+
+def _drawn_lists(drawn: KeyColumn, data: st.DataObject) -> pa.ListArray:
+    """Draw lists of some values. A null list may have values below it."""
+    ends = sorted(data.draw(st.lists(st.integers(0, len(drawn.values)), max_size=6)))
+    offsets = pa.array([0, *ends], pa.int32())
+    nulls = data.draw(st.lists(st.booleans(), min_size=len(ends), max_size=len(ends)))
+    return pa.ListArray.from_arrays(offsets, drawn.values, mask=pa.array(nulls, pa.bool_()))
 
 
 def _each(lists: pa.Array | pa.ChunkedArray) -> list[pa.Array | None]:

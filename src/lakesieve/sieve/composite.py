@@ -34,7 +34,7 @@ MAX_COLUMNS = 8
 
 
 class KeysOfRow(Enum):
-    """How many values of a key column a row has, and how they follow from what is read."""
+    """How many values a row has in a key column, and what these values are made of."""
 
     ONE = "one"
     """One value, or null."""

@@ -225,7 +225,7 @@ def lookup_words(blocks: Blocks, part: WordPart, ranges: RangeSet) -> np.ndarray
     may_be_cut = pc.greater_equal(pc.binary_length(keys), LONGEST_WORD)
     rows = np.flatnonzero(pc.or_(part.are_in(keys), may_be_cut).to_numpy(zero_copy_only=False))
     first, last = _touched(blocks, ranges)
-    # ranges ascend, so a block is in one of them if it is in one that begins before it
+    # a range has a block if it begins before the block and ends behind it; ranges ascend
     at = np.searchsorted(first, rows, side="right") - 1
     rows = rows[(at >= 0) & (rows < np.maximum.accumulate(last)[at])]
     starts = blocks.offsets[rows]

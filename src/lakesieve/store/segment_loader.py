@@ -201,7 +201,7 @@ class SegmentLoader:
                         blocks, _ = self._decode(opened, number, fetched.get(number))
                     words = byte_views(blocks.keys)[0].tobytes()
                     self.cache.put((*key, number), words, len(words))
-                # a word may have the part in what was cut off
+                # the part may be in the bytes that were cut off a long word
                 is_cut = letters is None or letters.longest[number] >= LONGEST_WORD
                 if is_cut or not part.is_nowhere(words):
                     yield number, self.row_group(opened, number) if blocks is None else blocks
